@@ -160,7 +160,7 @@ fn measure_ours(events: &[Event], growth: bool) -> Books {
     let mut addresses = vec![1; events.len()];
     let (resident_before, held_before) = (resident(), HOST.current_usage());
     HOST.reset_peak_usage();
-    let options = Options { growth, trim_on_oom: false, ..Options::new(LIMIT) };
+    let options = Options::new(LIMIT).growth(growth).trim_on_oom(false);
     let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
     let since = |bytes: usize| bytes.saturating_sub(held_before) as u64;
     let (mut live, mut worst_a_chunk, mut most_before) = (0, 0, 0);

@@ -139,7 +139,7 @@ struct Ours {
 
 impl Ours {
     fn new(program: &Program) -> Self {
-        let options = Options { growth: false, trim_on_oom: false, ..Options::new(LIMIT) };
+        let options = Options::new(LIMIT).growth(false).trim_on_oom(false);
         let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
         let first = pool.allocate(1).expect("an empty pool");
         pool.free(first.address).expect("a live allocation");

@@ -161,16 +161,12 @@ pub(crate) struct Ours(pub(crate) Pool);
 
 impl Ours {
     pub(crate) fn new(limit: u64) -> Self {
-        Self::with(Options { trim_on_oom: false, ..Options::new(limit) })
+        Self::with(Options::new(limit).trim_on_oom(false))
     }
 
     /// Creates one that splits off every remainder; by default remainders smaller than the request stay.
     pub(crate) fn splitting(limit: u64) -> Self {
-        Self::with(Options {
-            trim_on_oom: false,
-            fragmentation_fraction: f64::MIN_POSITIVE,
-            ..Options::new(limit)
-        })
+        Self::with(Options::new(limit).trim_on_oom(false).fragmentation_fraction(f64::MIN_POSITIVE))
     }
 
     fn with(options: Options) -> Self {

@@ -107,7 +107,7 @@ fn cells(name: &str, [events, peak]: [String; 2], row: &Row) -> [String; 6] {
 }
 
 fn play_ours(program: &allotment::replay::Program, growth: bool) -> Times {
-    let options = Options { growth, trim_on_oom: false, ..Options::new(LIMIT) };
+    let options = Options::new(LIMIT).growth(growth).trim_on_oom(false);
     let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
     let start = Instant::now();
     if !growth {

@@ -112,7 +112,7 @@ impl Gpu {
             let request = Request::new(needs.size).align(needs.alignment);
             let (pool, objects) = if needs.prefers_dedicated {
                 // One region of exactly this size, which goes back with its only block.
-                let options = Options { growth: false, ..Options::new(needs.size.next_multiple_of(256)) };
+                let options = Options::new(needs.size.next_multiple_of(256)).growth(false);
                 pool(heap.memory_type, &heap.taken, options)?
             } else {
                 heap.shared.clone()

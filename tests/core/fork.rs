@@ -75,7 +75,7 @@ fn an_inherited_pool_releases_nothing() {
 #[test]
 fn a_forked_child_has_no_thread_caches() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let options = Options { thread_caches: true, ..Options::new(64 << 20) };
+    let options = Options::new(64 << 20).thread_caches(true);
     let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
     let live: Vec<_> = (0..40).map(|_| pool.allocate(1000).expect("granted")).collect();
     live[1..].iter().for_each(|allocation| pool.free(allocation.address).expect("it is live"));
@@ -92,7 +92,7 @@ fn a_forked_child_has_no_thread_caches() {
 fn the_error_says_what_to_do() {
     let Inherited { pool, .. } = &inherited();
     let text = pool.allocate(1).unwrap_err().to_string();
-    assert!(text.contains("forked") && text.contains("spawn"), "{text}");
+    assert!(text.contains("forked") && text.contains("make a new pool in the child"), "{text}");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_pool_of_the_child_is_trimmed_when_idle_by_a_thread_of_the_child() {
 #[test]
 fn no_request_waits_in_an_inherited_pool() {
     let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let options = Options { growth: false, wait: Duration::from_secs(3600), ..Options::new(1 << 20) };
+    let options = Options::new(1 << 20).growth(false).wait(Duration::from_secs(3600));
     let pool = Pool::new(AddressSpace::new(0), options).unwrap();
     pool.allocate(1 << 20).unwrap();
     let mut wait = pool.memory_wait();
@@ -155,7 +155,7 @@ fn no_request_waits_in_an_inherited_pool() {
 #[test]
 fn an_inherited_pool_in_guard_mode_inspects_and_reports_nothing() {
     let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let options = Options { guard: true, ..Options::new(1 << 20) };
+    let options = Options::new(1 << 20).guard(true);
     let pool = Pool::new(allotment_host::HostMemory::new(), options).unwrap();
     let (freed, held) = (pool.allocate(1000).unwrap(), pool.allocate(1000).unwrap());
     pool.free(freed.address).unwrap();

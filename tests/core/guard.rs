@@ -24,12 +24,12 @@ const KIB: u64 = 1 << 10;
 
 /// Creates a guarded pool with one region, its memory, and a quarantine of this size.
 fn pool(limit: u64, quarantine: u64) -> (Pool, Memory) {
-    let options = Options { growth: false, quarantine: Some(quarantine), ..guarded(limit) };
+    let options = guarded(limit).growth(false).quarantine(quarantine);
     over_paper(options)
 }
 
 fn guarded(limit: u64) -> Options {
-    Options { guard: true, ..Options::new(limit) }
+    Options::new(limit).guard(true)
 }
 
 fn over_paper(options: Options) -> (Pool, Memory) {

@@ -11,7 +11,7 @@ const MIB: u64 = 1 << 20;
 
 fn pool(limit: u64, growth: bool) -> Pool {
     // With gaps, so that regions are not joined and are released one by one.
-    Pool::new(AddressSpace::new(4096), Options { growth, ..Options::new(limit) }).expect("options in range")
+    Pool::new(AddressSpace::new(4096), Options::new(limit).growth(growth)).expect("options in range")
 }
 
 fn reserved(pool: &Pool) -> u64 {
@@ -96,8 +96,7 @@ fn growth_turned_off_reserves_the_rest_at_once_and_turned_on_starts_small() {
 fn without_growth_a_new_limit_is_what_is_reserved_first() {
     let log = Log::default();
     let source = Recording::new(AddressSpace::new(0), log.clone());
-    let pool =
-        Pool::new(source, Options { growth: false, ..Options::new(64 * MIB) }).expect("options in range");
+    let pool = Pool::new(source, Options::new(64 * MIB).growth(false)).expect("options in range");
     pool.set_limit(16 * MIB, false, "a test").expect("in range");
     pool.allocate(1).expect("fits");
     assert_eq!((reserved(&pool), log.take().len()), (16 * MIB, 1));

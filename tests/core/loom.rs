@@ -59,7 +59,7 @@ fn two_threads_that_grow_at_once_stay_under_the_limit() {
 #[test]
 fn allocations_of_two_threads_do_not_overlap() {
     model(2, || {
-        let (pool, _) = pool(Options { growth: false, ..Options::new(4 * GRANULE) });
+        let (pool, _) = pool(Options::new(4 * GRANULE).growth(false));
         let work = |pool: &Pool| {
             let allocation = pool.allocate(GRANULE).expect("room for two");
             pool.free_allocation(&allocation).expect("it is ours");
@@ -75,7 +75,7 @@ fn allocations_of_two_threads_do_not_overlap() {
 #[test]
 fn a_deferred_free_runs_exactly_once() {
     model(2, || {
-        let (pool, _) = pool(Options { growth: false, ..Options::new(2 * GRANULE) });
+        let (pool, _) = pool(Options::new(2 * GRANULE).growth(false));
         let deferred = pool.allocate(1).expect("room");
         let other = spawn(&pool, move |pool| {
             pool.free_deferred(&deferred);
@@ -93,8 +93,7 @@ fn a_deferred_free_runs_exactly_once() {
 #[test]
 fn a_free_wakes_a_waiting_thread() {
     model(2, || {
-        let (pool, _) =
-            pool(Options { growth: false, wait: Duration::from_secs(3600), ..Options::new(GRANULE) });
+        let (pool, _) = pool(Options::new(GRANULE).growth(false).wait(Duration::from_secs(3600)));
         let held = pool.allocate(1).expect("room");
         let other = spawn(&pool, |pool| pool.allocate(1).expect("it waits").address);
         pool.free(held.address).expect("it is ours");
@@ -107,7 +106,7 @@ fn a_free_wakes_a_waiting_thread() {
 #[test]
 fn a_closed_pool_gives_every_region_back_once() {
     model(2, || {
-        let (pool, log) = pool(Options { growth: false, ..Options::new(GRANULE) });
+        let (pool, log) = pool(Options::new(GRANULE).growth(false));
         let held = pool.allocate(1).expect("room");
         let other = spawn(&pool, move |pool| pool.free_deferred(&held));
         pool.close().expect("no thread is inside the source");
@@ -129,7 +128,7 @@ fn a_refused_request_leaves_no_deferred_free_behind() {
         |pool| assert!(pool.check().is_ok()),
     ] {
         model(2, move || {
-            let (pool, log) = pool(Options { growth: false, ..Options::new(GRANULE) });
+            let (pool, log) = pool(Options::new(GRANULE).growth(false));
             let held = pool.allocate(1).expect("room");
             pool.close().expect("no thread is inside the source");
             let other = spawn(&pool, move |pool| pool.free_deferred(&held));
@@ -145,7 +144,7 @@ fn a_refused_request_leaves_no_deferred_free_behind() {
 #[test]
 fn two_deferred_frees_are_both_run() {
     model(2, || {
-        let (pool, log) = pool(Options { growth: false, ..Options::new(2 * GRANULE) });
+        let (pool, log) = pool(Options::new(2 * GRANULE).growth(false));
         let [one, another] = [(); 2].map(|()| pool.allocate(1).expect("room"));
         let other = spawn(&pool, move |pool| {
             pool.free_deferred(&one);
@@ -161,7 +160,7 @@ fn two_deferred_frees_are_both_run() {
 
 /// A pool whose small requests are served from thread caches, with all of its limit reserved and free.
 fn cached(granules: u64, wait: Duration) -> (Arc<Pool>, Log) {
-    let options = Options { growth: false, thread_caches: true, wait, ..Options::new(granules * GRANULE) };
+    let options = Options::new(granules * GRANULE).growth(false).thread_caches(true).wait(wait);
     let (pool, log) = pool(options);
     let first = pool.allocate(granules * GRANULE).expect("an empty pool");
     pool.free(first.address).expect("it is ours");

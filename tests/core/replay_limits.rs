@@ -34,7 +34,7 @@ impl Pools {
     }
 
     fn at(&self, limit: u64) -> Options {
-        Options { limit, ..self.options.clone() }
+        self.options.clone().limit(limit)
     }
 
     /// Returns whether a replay refuses nothing.
@@ -107,14 +107,12 @@ fn push(columns: &mut (Vec<i64>, Vec<i64>, Vec<i64>), op: i64, id: i64, size: i6
 }
 
 fn pools(random: &mut Numbers) -> Pools {
-    let options = Options {
-        growth: random.chance(60),
-        trim_on_oom: random.chance(30),
-        joins_regions: [None, Some(true), Some(false)][random.place(3)],
-        policy: [Policy::TensorFlow, Policy::Tight][random.place(2)],
-        fragmentation_fraction: [0.0, 0.0, 0.0, 0.05][random.place(4)],
-        ..Options::new(1)
-    };
+    let options = Options::new(1)
+        .growth(random.chance(60))
+        .trim_on_oom(random.chance(30))
+        .joins_regions([None, Some(true), Some(false)][random.place(3)])
+        .policy([Policy::TensorFlow, Policy::Tight][random.place(2)])
+        .fragmentation_fraction([0.0, 0.0, 0.0, 0.05][random.place(4)]);
     Pools { options, gap: [0, 0, 256, 4096][random.place(4)] }
 }
 
@@ -148,7 +146,7 @@ fn recorded_programs_as_if_every_limit_was_tried() {
     for name in SMALL {
         let program = recorded(name);
         for (growth, joins_regions) in [(true, true), (true, false), (false, true)] {
-            let options = Options { growth, joins_regions: Some(joins_regions), ..Options::new(1) };
+            let options = Options::new(1).growth(growth).joins_regions(joins_regions);
             let pools = Pools { options, gap: 0 };
             let default = if program.peak_live() < 32 << 20 { 64 << 10 } else { 1 << 20 };
             let granularity =
@@ -163,7 +161,7 @@ fn recorded_programs_as_if_every_limit_was_tried() {
 #[test]
 fn what_bisection_missed() {
     // A smaller limit that serves, and a larger one that fails.
-    let pools = |growth| Pools { options: Options { growth, ..Options::new(1) }, gap: 0 };
+    let pools = |growth| Pools { options: Options::new(1).growth(growth), gap: 0 };
     let resnet = pools(false).find(&recorded("torch_resnet50_train_b16"), 64 << 10);
     assert_eq!((resnet.min_limit, resnet.safe_limit), (1_761_017_856, 1_812_135_936));
     let gnn = pools(true).find(&recorded("torch_gnn_train"), 64 << 10);

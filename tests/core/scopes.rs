@@ -129,7 +129,7 @@ fn the_next_caller_closes_a_scope_whose_close_was_deferred() {
 
 #[test]
 fn the_end_of_a_scope_limit_wakes_a_waiting_request() {
-    let options = Options { wait: Duration::from_secs(60), ..Options::new(64 * MIB) };
+    let options = Options::new(64 * MIB).wait(Duration::from_secs(60));
     let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
     let scope = pool.open_scope("all", Some(MIB), true).expect("this process");
     pool.allocate(MIB).expect("within the cap");
@@ -187,8 +187,7 @@ fn a_scope_limit_is_exact_and_named() {
 
 #[test]
 fn a_resize_in_place_stays_under_the_scope_limit() {
-    let pool =
-        Pool::new(AddressSpace::new(0), Options { growth: false, ..Options::new(MIB) }).expect("in range");
+    let pool = Pool::new(AddressSpace::new(0), Options::new(MIB).growth(false)).expect("in range");
     let all = pool.allocate(MIB).expect("fits");
     pool.free_allocation(&all).expect("live");
     let scope = pool.open_scope("small", Some(MIB / 2 + 256), false).expect("this process");
@@ -229,7 +228,7 @@ fn scope_limits_hold_under_threads() {
 
 #[test]
 fn tags_name_the_owner_of_an_allocation() {
-    let tagged = Options { owner_tags: true, ..Options::new(64 * MIB) };
+    let tagged = Options::new(64 * MIB).owner_tags(true);
     let pool = Pool::new(AddressSpace::new(0), tagged).expect("options in range");
     assert_eq!(set_tag(Some("MatMul".into())), None);
     pool.allocate(MIB).expect("fits");
@@ -276,7 +275,7 @@ fn requests_above_every_limit_break_nothing_while_they_are_pending() {
 
 #[test]
 fn a_scope_limit_is_named_even_where_a_trim_would_make_room() {
-    let options = Options { trim_on_oom: false, ..Options::new(8 * MIB) };
+    let options = Options::new(8 * MIB).trim_on_oom(false);
     let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
     let large = pool.allocate(7 * MIB).expect("fits");
     pool.free_allocation(&large).expect("live");
@@ -289,8 +288,7 @@ fn a_scope_limit_is_named_even_where_a_trim_would_make_room() {
 #[test]
 fn no_request_waits_for_memory_that_its_scope_limit_never_allows() {
     let wait = std::time::Duration::from_secs(20);
-    let pool =
-        Pool::new(AddressSpace::new(0), Options { wait, ..Options::new(MIB) }).expect("options in range");
+    let pool = Pool::new(AddressSpace::new(0), Options::new(MIB).wait(wait)).expect("options in range");
     let _scope = pool.open_scope("small", Some(1024), false).expect("this process");
     let start = std::time::Instant::now();
     assert_eq!(refusal(&pool, 4096).verdict, Verdict::Scope);

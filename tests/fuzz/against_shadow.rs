@@ -65,14 +65,12 @@ const HEAD: usize = 10 + 4 + 4 + 8 + 8;
 fn head(bytes: &mut Unstructured<'_>) -> Result<(Setup, Pace)> {
     let limit = limit(bytes)?;
     let [switches, fraction, live, place]: [u8; 4] = bytes.arbitrary()?;
-    let options = Options {
-        growth: switches & 1 == 0,
-        trim_on_oom: switches & 2 == 0,
-        joins_regions: [None, None, Some(true), Some(false)][usize::from((switches >> 2) & 3)],
-        policy: if switches & 0x30 == 0x30 { Policy::Tight } else { Policy::TensorFlow },
-        fragmentation_fraction: self::fraction(bytes, fraction)?,
-        ..Options::new(limit)
-    };
+    let options = Options::new(limit)
+        .growth(switches & 1 == 0)
+        .trim_on_oom(switches & 2 == 0)
+        .joins_regions([None, None, Some(true), Some(false)][usize::from((switches >> 2) & 3)])
+        .policy(if switches & 0x30 == 0x30 { Policy::Tight } else { Policy::TensorFlow })
+        .fragmentation_fraction(self::fraction(bytes, fraction)?);
     let habits = habits(bytes, limit, place)?;
     let setup = Setup { kind: Kind::Misbehaving(habits), seed: bytes.arbitrary()?, options };
     Ok((setup, Pace { every: EVERY, most_live: most_live(live) }))

@@ -33,11 +33,11 @@ impl Ours {
     }
 
     pub(crate) fn with_thread_caches() -> Self {
-        Self::with(Options { thread_caches: true, ..Options::new(LIMIT) })
+        Self::with(Options::new(LIMIT).thread_caches(true))
     }
 
     fn with(options: Options) -> Self {
-        let options = Options { growth: false, trim_on_oom: false, ..options };
+        let options = options.growth(false).trim_on_oom(false);
         let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
         let first = pool.allocate(1).expect(IS_AMPLE);
         pool.free(first.address).expect(IS_LIVE);
@@ -98,7 +98,7 @@ impl Peer for Behind<std::sync::Mutex<Allocator<AddressSpace>>> {
 
 /// Our allocator for one owner. Its region is reserved.
 fn alone() -> Allocator<AddressSpace> {
-    let options = Options { growth: false, trim_on_oom: false, ..Options::new(LIMIT) };
+    let options = Options::new(LIMIT).growth(false).trim_on_oom(false);
     let mut allocator = Allocator::new(AddressSpace::new(0), options).expect("options in range");
     let first = allocator.allocate(1).expect(IS_AMPLE);
     allocator.free(first.address).expect(IS_LIVE);

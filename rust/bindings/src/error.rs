@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use allotment::{
-    AllocError, Damage, FreeError, LimitError, OptionsError, OutOfMemory, SourceFailure, Unusable,
+    AllocError, Damage, FreeError, LimitError, MAX_WAIT, OptionsError, OutOfMemory, SourceFailure, Unusable,
 };
 use allotment_cuda::CudaError;
 use pyo3::PyTypeInfo;
@@ -127,7 +127,9 @@ impl IntoPyErr for FreeError {
         match self {
             Self::Unusable(unusable) => unusable.into_py_err(py),
             Self::Damaged(damage) => damage.into_py_err(py),
-            Self::Pinned { .. } => PyBufferError::new_err(self.to_string()),
+            Self::Pinned { address } => PyBufferError::new_err(format!(
+                "the allocation at address {address:#x} has a buffer or an array over it: drop that first"
+            )),
             _ => InvalidFreeError::new_err(self.to_string()),
         }
     }
@@ -156,6 +158,7 @@ impl IntoPyErr for Unusable {
         match self {
             // As for a closed file.
             Self::Closed => PyValueError::new_err(self.to_string()),
+            Self::Forked => PyRuntimeError::new_err(format!("{self}, or start the child with spawn")),
             _ => PyRuntimeError::new_err(self.to_string()),
         }
     }
@@ -172,7 +175,12 @@ impl IntoPyErr for LimitError {
 
 impl IntoPyErr for OptionsError {
     fn into_py_err(self, _py: Python<'_>) -> PyErr {
-        PyValueError::new_err(self.to_string())
+        PyValueError::new_err(match self {
+            Self::Wait { wait } => {
+                format!("wait_seconds {} is not between 0 and {}", wait.as_secs_f64(), MAX_WAIT.as_secs())
+            }
+            _ => self.to_string(),
+        })
     }
 }
 

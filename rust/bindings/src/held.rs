@@ -9,7 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-use allotment::{AllocError, Allocation, AllocationAttempt, FreeError, Pool, ResizeError};
+use allotment::bindings::PoolForBindings as _;
+use allotment::{AllocError, Allocation, AllocationAttempt, FreeError, Pool, Request, ResizeError};
 use allotment_host::AdmissionControl;
 
 use crate::error::admission::admit_data;
@@ -24,14 +25,14 @@ use crate::guard::log_damage;
 pub(crate) fn allocate(
     pool: &Pool,
     admission: Option<&Arc<AdmissionControl>>,
-    bytes: u64,
+    request: Request<'_>,
     make_room: impl Fn() -> bool,
 ) -> Option<Result<Allocation, AllocError>> {
     // A host source never needs the interpreter, so waiting for the source lock cannot deadlock.
     let allocate = || {
         let mut tried = false;
         let make_room = |_: &AllocationAttempt| !mem::replace(&mut tried, true) && make_room();
-        pool.allocate_held(bytes, make_room).map_err(|mut error| {
+        pool.allocate_held(request, make_room).map_err(|mut error| {
             if let AllocError::OutOfMemory(refused) = &mut error {
                 // In a forked child the error has no details.
                 let _ = pool.add_details(refused);
@@ -40,7 +41,7 @@ pub(crate) fn allocate(
         })
     };
     let allocated = catch_unwind(AssertUnwindSafe(|| {
-        admit_data(pool, admission, bytes)?;
+        admit_data(pool, admission, request.bytes())?;
         loop {
             match allocate() {
                 // A refusal would report a lack of memory, which is wrong here; the damage is logged instead.

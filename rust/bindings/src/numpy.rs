@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use allotment::bindings::PoolForBindings as _;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;

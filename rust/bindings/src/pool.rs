@@ -142,23 +142,21 @@ impl Pool {
         })?;
         let host = "host".into_pyobject(py)?.into_any();
         let chosen = source::choose(source.unwrap_or(&host))?;
-        let options = Options {
-            growth,
-            trim_on_oom,
-            joins_regions,
-            wait,
-            fragmentation_fraction,
-            policy: policy.map_or(Ok(Policy::default()), policy_argument)?,
-            name: name.unwrap_or_else(default_name),
-            owner_tags: owner_tags.map_or_else(|| environment::switch(py, "ALLOTMENT_OWNER_TAGS"), Ok)?,
-            thread_caches,
-            guard: guard::is_enabled(py, guard, chosen.is_host_memory)?,
-            quarantine: quarantine.map(|bytes| size_argument(bytes, "quarantine")).transpose()?,
-            ..Options::new(size_argument(limit, "limit")?)
-        };
+        let mut options = Options::new(size_argument(limit, "limit")?)
+            .growth(growth)
+            .trim_on_oom(trim_on_oom)
+            .joins_regions(joins_regions)
+            .wait(wait)
+            .fragmentation_fraction(fragmentation_fraction)
+            .policy(policy.map_or(Ok(Policy::default()), policy_argument)?)
+            .name(name.unwrap_or_else(default_name))
+            .owner_tags(owner_tags.map_or_else(|| environment::switch(py, "ALLOTMENT_OWNER_TAGS"), Ok)?)
+            .thread_caches(thread_caches)
+            .guard(guard::is_enabled(py, guard, chosen.is_host_memory)?);
+        options.quarantine = quarantine.map(|bytes| size_argument(bytes, "quarantine")).transpose()?;
         warn_of_unused(py, &options)?;
         let options = match limit_set_by {
-            Some(limit_set_by) => Options { limit_set_by, ..options },
+            Some(limit_set_by) => options.limit_set_by(limit_set_by),
             None => options,
         };
         let idle = idle_trim_seconds.map(idle_argument).transpose()?;

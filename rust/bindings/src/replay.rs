@@ -238,7 +238,11 @@ fn options(
     policy: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Options> {
     let policy = policy.map_or(Ok(Policy::default()), policy_argument)?;
-    Ok(Options { growth, trim_on_oom, joins_regions, policy, ..Options::new(limit) })
+    Ok(Options::new(limit)
+        .growth(growth)
+        .trim_on_oom(trim_on_oom)
+        .joins_regions(joins_regions)
+        .policy(policy))
 }
 
 fn gap_argument(gap: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {

@@ -6,7 +6,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use allotment::{is_tagged, set_tag};
+use allotment::bindings::is_tagged;
+use allotment::set_tag;
 use pyo3::prelude::*;
 use pyo3::{ffi, intern};
 

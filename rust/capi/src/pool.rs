@@ -81,10 +81,7 @@ pub unsafe extern "C" fn allotment_pool_create(
     run(|| {
         // SAFETY: guaranteed by the caller.
         let (options, source) = unsafe { (options_for(options, pool)?, CSource::new(source)?) };
-        let checked = allotment::Pool::new(
-            AddressSpace::new(0),
-            allotment::Options { guard: false, ..options.clone() },
-        );
+        let checked = allotment::Pool::new(AddressSpace::new(0), options.clone().guard(false));
         let guard = if options.guard { Some(allotment::OptionsError::NotGuardable) } else { None };
         if let Some(refused) = checked.err().or(guard) {
             source.keep();

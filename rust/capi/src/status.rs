@@ -120,6 +120,9 @@ impl From<ResizeError> for Failure {
 
 impl From<OptionsError> for Failure {
     fn from(error: OptionsError) -> Self {
+        if let OptionsError::Wait { wait } = error {
+            return Self::invalid(format!("wait_seconds {} is not between 0 and a year", wait.as_secs_f64()));
+        }
         Self::new(Status::AllotmentInvalidArgument, &error)
     }
 }

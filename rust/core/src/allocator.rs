@@ -63,7 +63,6 @@ impl<S: RegionSource> Allocator<S> {
     }
 
     /// Returns the options that the allocator was created with.
-    #[must_use]
     pub fn options(&self) -> &Options {
         &self.options
     }

@@ -61,6 +61,7 @@ pub enum AllocError {
 
 /// Why a granted span cannot become a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub enum GrantFault {
     /// Its address or length is not a multiple of the granule.
     #[error("is not a multiple of 256 in address and length; it was handed back")]
@@ -83,7 +84,7 @@ pub enum Unusable {
     /// The process was forked after the pool was made.
     #[error(
         "the process was forked after this pool was made, and its state does not survive that: make a new \
-         pool in the child, or start the child with spawn"
+         pool in the child"
     )]
     Forked,
     /// The source called back into its own pool for an operation that needs the source lock.
@@ -112,8 +113,8 @@ pub enum FreeError {
         /// The address passed.
         address: u64,
     },
-    /// A buffer exposes its memory: see [`Pool::pin`](crate::Pool::pin).
-    #[error("the allocation at address {address:#x} has a buffer or an array over it: drop that first")]
+    /// Another runtime holds it, or exposes its memory.
+    #[error("the allocation at address {address:#x} is held: only the runtime that holds it can free it")]
     Pinned {
         /// The address passed.
         address: u64,
@@ -172,8 +173,8 @@ pub enum ResizeError {
         /// The address passed.
         address: u64,
     },
-    /// A buffer exposes its memory, or a runtime holds it.
-    #[error("the allocation at address {address:#x} has a buffer or an array over it: drop that first")]
+    /// Another runtime holds it, or exposes its memory.
+    #[error("the allocation at address {address:#x} is held: only the runtime that holds it can resize it")]
     Pinned {
         /// The address passed.
         address: u64,
@@ -214,7 +215,7 @@ pub enum OptionsError {
     )]
     NotGuardable,
     /// The wait exceeds a year.
-    #[error("wait_seconds {} is not between 0 and {}", wait.as_secs_f64(), MAX_WAIT.as_secs())]
+    #[error("wait {wait:?} is not between 0 and {MAX_WAIT:?}")]
     Wait {
         /// The wait passed.
         wait: Duration,

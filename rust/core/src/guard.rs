@@ -53,6 +53,7 @@ pub trait MemoryGuard: fmt::Debug + Send + Sync {
 
 /// The place of an invalid write, relative to the allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub enum DamagedPlace {
     /// Before the first byte of the allocation.
     Before,
@@ -76,6 +77,7 @@ impl DamagedPlace {
 
 /// An invalid write that guard mode found after the fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Damage {
     /// The place of the write.
     pub place: DamagedPlace,
@@ -117,6 +119,7 @@ impl fmt::Display for Damage {
 
 /// The allocations that a pool still holds at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Leaks {
     /// The pool's name.
     pub name: String,

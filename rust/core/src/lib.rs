@@ -6,6 +6,9 @@
 extern crate alloc;
 
 mod allocator;
+#[cfg(feature = "std")]
+#[doc(hidden)]
+pub mod bindings;
 mod bins;
 mod chunk;
 mod decisions;
@@ -41,7 +44,7 @@ pub use policy::{Policy, PolicyError};
 #[cfg(feature = "std")]
 pub use pool::{
     AllocationAttempt, Block, EventKind, EventLog, Keep, MemoryWait, Pool, PoolEvent, Scope, Siblings,
-    is_tagged, set_tag,
+    set_tag,
 };
 pub use report::advice::{Action, Advice, When};
 pub use report::details::{Details, OwnerGroup, SizeGroup, Splitter};

@@ -13,8 +13,19 @@ use crate::units::MAX_BYTES;
 /// The longest [`Options::wait`]: a year.
 pub const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Options of a pool.
+/// Options of a pool or an allocator: [`Options::new`] has the defaults, and each option has a method that sets it.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use allotment::{Options, Policy};
+///
+/// let options = Options::new(64 << 20).growth(false).policy(Policy::Tight).wait(Duration::from_secs(1));
+/// assert!(!options.growth && options.trim_on_oom);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+#[must_use = "options do nothing until a pool or an allocator is made with them"]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own, by name")]
 pub struct Options {
     /// The most bytes the pool reserves, at least 1.
@@ -59,7 +70,6 @@ pub struct Options {
 
 impl Options {
     /// Returns the default options with a limit in bytes.
-    #[must_use]
     pub fn new(limit: u64) -> Self {
         Self {
             limit,
@@ -76,6 +86,86 @@ impl Options {
             guard: false,
             quarantine: None,
         }
+    }
+
+    /// Sets the most bytes the pool reserves, at least 1.
+    pub fn limit(mut self, bytes: u64) -> Self {
+        self.limit = bytes;
+        self
+    }
+
+    /// Sets whether regions start at 2 MiB and double (the default), or the first region takes the whole limit.
+    pub fn growth(mut self, growth: bool) -> Self {
+        self.growth = growth;
+        self
+    }
+
+    /// Sets whether a refusal first releases wholly free regions and grows again. On by default.
+    pub fn trim_on_oom(mut self, trim_on_oom: bool) -> Self {
+        self.trim_on_oom = trim_on_oom;
+        self
+    }
+
+    /// Sets whether a region that starts where another ends is joined to it; `None`, the default, leaves it to the
+    /// source.
+    pub fn joins_regions(mut self, joins_regions: impl Into<Option<bool>>) -> Self {
+        self.joins_regions = joins_regions.into();
+        self
+    }
+
+    /// Sets how long a refused request waits for another thread's free, at most [`MAX_WAIT`]. Zero by default.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Sets the fraction of the limit from which remainders are split off under TensorFlow's policy. The default 0
+    /// means from 128 MiB on.
+    pub fn fragmentation_fraction(mut self, fraction: f64) -> Self {
+        self.fragmentation_fraction = fraction;
+        self
+    }
+
+    /// Sets when the remainder of a chunk is split off. TensorFlow's rule by default.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets whether allocations are recorded under the tag of their thread. Off by default.
+    pub fn owner_tags(mut self, owner_tags: bool) -> Self {
+        self.owner_tags = owner_tags;
+        self
+    }
+
+    /// Sets whether each thread keeps small chunks for its next requests: see the field. Off by default.
+    pub fn thread_caches(mut self, thread_caches: bool) -> Self {
+        self.thread_caches = thread_caches;
+        self
+    }
+
+    /// Sets the name that reports give to the setting that defined the limit.
+    pub fn limit_set_by(mut self, setting: impl Into<String>) -> Self {
+        self.limit_set_by = setting.into();
+        self
+    }
+
+    /// Sets the pool's name in reports.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Sets guard mode, which finds overruns and writes after a free: see the field. Off by default.
+    pub fn guard(mut self, guard: bool) -> Self {
+        self.guard = guard;
+        self
+    }
+
+    /// Sets the most bytes of freed chunks in quarantine in guard mode: see the field.
+    pub fn quarantine(mut self, bytes: u64) -> Self {
+        self.quarantine = Some(bytes);
+        self
     }
 
     pub(crate) fn check(&self) -> Result<(), OptionsError> {

@@ -129,7 +129,6 @@ impl Pool {
     }
 
     /// Returns the options that the pool was created with.
-    #[must_use]
     pub fn options(&self) -> &Options {
         &self.options
     }

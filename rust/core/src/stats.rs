@@ -15,6 +15,7 @@ use crate::units::ratio;
 /// keep at most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Stats {
     /// Requested bytes of all live allocations.
     pub requested: u64,

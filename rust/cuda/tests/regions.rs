@@ -125,7 +125,7 @@ fn a_pool_grows_in_place_over_mapped_regions_alone() {
     let stand_in = StandIn::new(1);
     let driver = stand_in.driver();
     let grown = |source: Box<dyn RegionSource>| {
-        let pool = Pool::new(source, Options { limit: 32 * MIB, ..Options::new(32 * MIB) }).unwrap();
+        let pool = Pool::new(source, Options::new(32 * MIB).limit(32 * MIB)).unwrap();
         let parts = [(); 8].map(|()| pool.allocate(2 * MIB).unwrap());
         for part in &parts {
             pool.free(part.address).unwrap();

@@ -52,7 +52,7 @@ fn scopes_in_scopes_are_raised_together() {
 
 #[test]
 fn a_program_that_loses_bytes_inside_chunks_is_served_by_the_tight_policy() {
-    let pool = pool(Options { growth: false, ..Options::new(MIB) });
+    let pool = pool(Options::new(MIB).growth(false));
     for _ in 0..2 {
         pool.allocate(400_000).expect("fits");
     }
@@ -60,7 +60,7 @@ fn a_program_that_loses_bytes_inside_chunks_is_served_by_the_tight_policy() {
     assert_eq!((refused.verdict, refused.internal_fragmentation), (Verdict::Slack, 248_576));
     let policy = refused.advice.iter().find(|advice| advice.action == Action::Policy);
     assert_eq!(policy.map(|advice| (advice.when, advice.bytes)), Some((When::NextRun, 248_576)));
-    let again = self::pool(Options { growth: false, policy: Policy::Tight, ..Options::new(MIB) });
+    let again = self::pool(Options::new(MIB).growth(false).policy(Policy::Tight));
     for bytes in [400_000, 400_000, 8] {
         again.allocate(bytes).expect("fits");
     }
@@ -70,7 +70,7 @@ fn a_program_that_loses_bytes_inside_chunks_is_served_by_the_tight_policy() {
         .iter()
         .find(|advice| advice.when == When::NextRun && advice.action == Action::RaiseLimit);
     let limit = limit.expect("twice as much is enough").bytes;
-    let again = self::pool(Options { growth: false, ..Options::new(limit) });
+    let again = self::pool(Options::new(limit).growth(false));
     for bytes in [400_000, 400_000, 8] {
         again.allocate(bytes).expect("fits");
     }
@@ -78,7 +78,7 @@ fn a_program_that_loses_bytes_inside_chunks_is_served_by_the_tight_policy() {
 
 #[test]
 fn the_allocations_to_free_are_those_with_the_fewest_bytes() {
-    let pool = pool(Options { growth: false, policy: Policy::Tight, ..Options::new(64 * KIB) });
+    let pool = pool(Options::new(64 * KIB).growth(false).policy(Policy::Tight));
     let held: Vec<_> = [16, 4, 16, 8, 16, 4].map(|kib| pool.allocate(kib * KIB).expect("fits")).into();
     pool.free_allocation(&held[2]).expect("live");
     // A hole of 16 KiB between holes of 4 and 8 KiB.
@@ -91,7 +91,7 @@ fn the_allocations_to_free_are_those_with_the_fewest_bytes() {
 
 #[test]
 fn regions_are_emptied_where_none_is_long_enough() {
-    let options = Options { joins_regions: Some(false), ..Options::new(14 * MIB) };
+    let options = Options::new(14 * MIB).joins_regions(false);
     let pool = pool(options);
     let held: Vec<_> = [MIB, 3 * MIB, 5 * MIB].map(|bytes| pool.allocate(bytes).expect("fits")).into();
     let free = explained(&pool, 9 * MIB).advice[0].clone();
@@ -104,7 +104,7 @@ fn regions_are_emptied_where_none_is_long_enough() {
 
 #[test]
 fn nothing_is_advised_that_is_set_already() {
-    let pool = pool(Options { growth: false, policy: Policy::Tight, ..Options::new(MIB) });
+    let pool = pool(Options::new(MIB).growth(false).policy(Policy::Tight));
     pool.allocate(MIB).expect("fits");
     let refused = explained(&pool, 1);
     assert!(refused.advice.iter().all(|advice| !matches!(advice.action, Action::Policy | Action::Trim)));

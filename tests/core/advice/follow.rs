@@ -1,6 +1,6 @@
 //! Follows each piece of advice in a new world that is in the state of the refusal.
 
-use allotment::{Action, Advice, Options, OutOfMemory, Policy, Verdict, When};
+use allotment::{Action, Advice, OutOfMemory, Policy, Verdict, When};
 
 use crate::Tally;
 use crate::world::{Setup, Step, World};
@@ -116,8 +116,8 @@ impl Case<'_> {
     /// Returns whether the same program is served under other settings.
     fn helps_from_the_start(&self, advice: &Advice) -> bool {
         let options = match advice.action {
-            Action::Policy => Options { policy: Policy::Tight, ..self.setup.options.clone() },
-            Action::RaiseLimit => Options { limit: advice.bytes, ..self.setup.options.clone() },
+            Action::Policy => self.setup.options.clone().policy(Policy::Tight),
+            Action::RaiseLimit => self.setup.options.clone().limit(advice.bytes),
             other => panic!("not a setting of a run: {other:?}"),
         };
         let mut world = World::new(&Setup { options, ..self.setup.clone() });

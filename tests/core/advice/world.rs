@@ -46,17 +46,15 @@ impl Setup {
             6 => Kind::Shared(share, random.chance(60)),
             _ => Kind::SharedSilent(share, random.chance(60)),
         };
-        let options = Options {
-            growth: random.chance(50),
-            trim_on_oom: random.chance(70),
-            joins_regions: [None, None, Some(true), Some(false)][random.place(4)],
-            policy: if random.chance(70) { Policy::TensorFlow } else { Policy::Tight },
-            fragmentation_fraction: if random.chance(90) { 0.0 } else { 0.01 },
-            owner_tags: random.chance(20),
-            guard: random.chance(15),
-            quarantine: random.chance(50).then(|| random.below(limit)),
-            ..Options::new(limit)
-        };
+        let mut options = Options::new(limit)
+            .growth(random.chance(50))
+            .trim_on_oom(random.chance(70))
+            .joins_regions([None, None, Some(true), Some(false)][random.place(4)])
+            .policy(if random.chance(70) { Policy::TensorFlow } else { Policy::Tight })
+            .fragmentation_fraction(if random.chance(90) { 0.0 } else { 0.01 })
+            .owner_tags(random.chance(20))
+            .guard(random.chance(15));
+        options.quarantine = random.chance(50).then(|| random.below(limit));
         Self { kind, options }
     }
 
@@ -149,8 +147,7 @@ impl World {
         let main = pool(setup.options.clone());
         let sibling = match setup.kind {
             Kind::Shared(_, trims) | Kind::SharedSilent(_, trims) => {
-                let options =
-                    Options { trim_on_oom: trims, name: "sibling".to_owned(), ..setup.options.clone() };
+                let options = setup.options.clone().trim_on_oom(trims).name("sibling");
                 let sibling = pool(options);
                 let siblings = Arc::new(Siblings::default());
                 assert!(main.join(&siblings) && sibling.join(&siblings) && !main.join(&siblings));

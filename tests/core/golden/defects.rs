@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use allotment::source::{AddressSpace, Call, FailingSource, ReserveError};
 use allotment::{
-    AllocError, Allocation, FreeError, GRANULE, Grant, GrantFault, MAX_BYTES, Options, Pool, RegionSource,
+    AllocError, Allocation, FreeError, GRANULE, Grant, GrantFault, MAX_BYTES, Pool, RegionSource,
 };
 
 use crate::probe::{Probe, bump, options};
@@ -49,10 +49,7 @@ fn generous(unit: u64) -> Generous {
 #[test]
 fn a_source_that_refuses_for_ever_ends_the_request() {
     // TensorFlow asks for 2304 bytes for ever, with its lock held.
-    let probe = Probe::over(
-        Options { growth: true, ..options(1 << 30) },
-        FailingSource::new(bump(0, 1), |_, _| true),
-    );
+    let probe = Probe::over(options(1 << 30).growth(true), FailingSource::new(bump(0, 1), |_, _| true));
     assert_eq!(probe.alloc(100), None);
     let asked = probe.asked();
     assert!(asked.iter().all(|&(_, granted)| !granted));
@@ -66,7 +63,7 @@ fn a_source_that_refuses_for_ever_ends_the_request() {
 fn the_growth_step_stops_doubling_before_it_wraps() {
     // TensorFlow's step is 0 after 43 doublings from 2 MiB, and the next growth never ends.
     let limit = 1 << 40;
-    let probe = Probe::new(Options { growth: true, ..options(limit) });
+    let probe = Probe::new(options(limit).growth(true));
     for round in 0..100_u32 {
         let (offset, size) = probe.alloc(1).unwrap();
         assert_eq!(size, 256);
@@ -80,7 +77,7 @@ fn the_growth_step_stops_doubling_before_it_wraps() {
 #[test]
 fn a_grant_above_what_the_limit_leaves_is_handed_back_and_counts_as_refused() {
     // TensorFlow adopts it, and its limit has no effect afterwards: the subtraction overflows.
-    let probe = Probe::over(Options { growth: true, ..options(3_145_728) }, generous(2 << 20));
+    let probe = Probe::over(options(3_145_728).growth(true), generous(2 << 20));
     assert_eq!(probe.alloc(2_097_152), Some((0, 2_097_152)));
     let _ = probe.calls();
     assert_eq!(probe.alloc(1_000_000), None);
@@ -97,7 +94,7 @@ fn a_grant_above_what_the_limit_leaves_is_handed_back_and_counts_as_refused() {
 #[test]
 fn after_a_grant_that_was_too_generous_each_smaller_size_is_tried() {
     let unit = 700_160;
-    let probe = Probe::over(Options { growth: true, ..options(4 << 20) }, generous(unit));
+    let probe = Probe::over(options(4 << 20).growth(true), generous(unit));
     assert_eq!(probe.alloc(1), Some((0, 256)));
     assert_eq!(probe.granted(), [(0, 3 * unit)]);
     // The limit leaves 2,093,824 bytes. A tenth less each time, until two units suffice.
@@ -112,7 +109,7 @@ fn after_a_grant_that_was_too_generous_each_smaller_size_is_tried() {
 
 #[test]
 fn a_surplus_within_the_limit_is_used() {
-    let probe = Probe::over(Options { growth: true, ..options(8 << 20) }, generous(3 << 20));
+    let probe = Probe::over(options(8 << 20).growth(true), generous(3 << 20));
     assert_eq!(probe.alloc(256), Some((0, 256)));
     assert_eq!(probe.alloc((3 << 20) - 256), Some((256, (3 << 20) - 256)));
     assert_eq!(probe.asked(), [(2 << 20, true)]);
@@ -122,7 +119,7 @@ fn a_surplus_within_the_limit_is_used() {
 #[test]
 fn a_fraction_of_less_than_a_byte_never_makes_an_empty_chunk() {
     // TensorFlow "splits" an exact fit, and the second half is a chunk of 0 bytes.
-    let probe = Probe::new(Options { fragmentation_fraction: 1e-9, ..options(1 << 20) });
+    let probe = Probe::new(options(1 << 20).fragmentation_fraction(1e-9));
     assert_eq!(probe.alloc(1 << 20), Some((0, 1 << 20)));
     assert_eq!(probe.free_chunks(), []);
     probe.free(0);
@@ -135,7 +132,7 @@ fn a_fraction_of_less_than_a_byte_never_makes_an_empty_chunk() {
 fn a_free_between_a_refusal_and_the_wait_is_not_missed() {
     // In TensorFlow the waiting thread sleeps until the next free, or for ten seconds.
     let wait = Duration::from_secs(60);
-    let pool = Pool::new(bump(0, 1 << 20), Options { wait, ..options(1 << 20) }).unwrap();
+    let pool = Pool::new(bump(0, 1 << 20), options(1 << 20).wait(wait)).unwrap();
     let mut wait = pool.memory_wait();
     let all = pool.allocate(1 << 20).unwrap();
     let start = Instant::now();
@@ -154,7 +151,7 @@ fn a_free_between_a_refusal_and_the_wait_is_not_missed() {
 
 /// Creates two regions with a gap of a granule between them; returns an allocation at the start of each.
 fn two_regions() -> (Probe, [Allocation; 2]) {
-    let probe = Probe::over(Options { growth: true, ..options(64 << 20) }, bump(256, 1 << 30));
+    let probe = Probe::over(options(64 << 20).growth(true), bump(256, 1 << 30));
     let first = probe.pool.allocate(1000).unwrap();
     let second = probe.pool.allocate(4 << 20).unwrap();
     assert_eq!([first.address, second.address], [START, START + (2 << 20) + 256]);

@@ -1,7 +1,7 @@
 //! Long seeded runs, each reduced to one hash over all results.
 
+use allotment::Stats;
 use allotment::source::{AddressSpace, Call};
-use allotment::{Options, Stats};
 
 use crate::probe::{NO_CAP, Probe, bump, options};
 
@@ -104,13 +104,11 @@ fn mix(hash: u64, value: u64) -> u64 {
 }
 
 fn run(row: &Row) -> Expected {
-    let options = Options {
-        growth: row.growth,
-        trim_on_oom: row.trim,
-        joins_regions: Some(row.joins),
-        fragmentation_fraction: row.fraction,
-        ..options(row.limit)
-    };
+    let options = options(row.limit)
+        .growth(row.growth)
+        .trim_on_oom(row.trim)
+        .joins_regions(row.joins)
+        .fragmentation_fraction(row.fraction);
     let probe = Probe::over(options, bump(row.gap, row.cap));
     let mut next = numbers(row.seed);
     let mut live = Vec::new();

@@ -14,7 +14,7 @@ pub(crate) struct Probe {
 
 /// TensorFlow's default options: no growth, no trimming, regions not joined.
 pub(crate) fn options(limit: u64) -> Options {
-    Options { growth: false, trim_on_oom: false, joins_regions: Some(false), ..Options::new(limit) }
+    Options::new(limit).growth(false).trim_on_oom(false).joins_regions(false)
 }
 
 impl Probe {

@@ -1,7 +1,7 @@
 //! Short traces, one rule each. A pair is the offset and the size of a chunk.
 
+use allotment::Grant;
 use allotment::source::{AddressSpace, Call};
-use allotment::{Grant, Options};
 
 use crate::probe::{Probe, bump, options};
 
@@ -74,7 +74,7 @@ fn in_a_hole_of_256_mib_half_is_split_and_a_granule_more_takes_it_whole() {
 
 #[test]
 fn regions_double_and_a_request_may_double_the_step_itself() {
-    let probe = Probe::new(Options { growth: true, ..options(67_108_864) });
+    let probe = Probe::new(options(67_108_864).growth(true));
     assert_eq!(probe.alloc(100), Some((0, 256)));
     assert_eq!(probe.granted(), [(0, 2_097_152)]);
     assert_eq!(probe.alloc(2_097_152), Some((2_097_152, 2_097_152)));
@@ -91,7 +91,7 @@ fn regions_double_and_a_request_may_double_the_step_itself() {
 
 #[test]
 fn a_joined_region_lets_a_request_span_two_grants() {
-    let probe = Probe::new(Options { growth: true, joins_regions: Some(true), ..options(67_108_864) });
+    let probe = Probe::new(options(67_108_864).growth(true).joins_regions(true));
     assert_eq!(probe.alloc(100), Some((0, 256)));
     assert_eq!(probe.alloc(2_097_152), Some((256, 2_097_152)));
     assert_eq!(probe.granted(), [(0, 2_097_152), (2_097_152, 4_194_304)]);
@@ -123,7 +123,7 @@ fn a_refusing_source_is_asked_for_a_tenth_less_each_time() {
 
 #[test]
 fn the_source_is_never_asked_for_less_than_the_request() {
-    let probe = Probe::over(Options { growth: true, ..options(1_073_741_824) }, bump(0, 0));
+    let probe = Probe::over(options(1_073_741_824).growth(true), bump(0, 0));
     assert_eq!(probe.alloc(5_000_000), None);
     let asked = [8_388_608, 7_549_952, 6_795_008, 6_115_584, 5_504_256].map(|bytes| (bytes, false));
     assert_eq!(probe.asked(), asked);
@@ -150,8 +150,8 @@ fn an_odd_limit_is_cut_to_whole_granules() {
 
 #[test]
 fn wholly_free_regions_make_room_for_a_larger_one() {
-    let growing = Options { growth: true, ..options(8_388_608) };
-    let probe = Probe::new(Options { trim_on_oom: true, ..growing.clone() });
+    let growing = options(8_388_608).growth(true);
+    let probe = Probe::new(growing.clone().trim_on_oom(true));
     assert_eq!(probe.alloc(256), Some((0, 256)));
     assert_eq!(probe.alloc(3_000_000), Some((2_097_152, 4_194_304)));
     probe.free(2_097_152);
@@ -190,7 +190,7 @@ fn a_fraction_sets_the_remainder_that_is_worth_keeping() {
     // 12,032 bytes from a hole of 20,224: a remainder of 8192, against thresholds of 10,485 and 1048.
     let tail = (20_480, 1_048_576 - 20_480);
     for (fraction, chunk, free) in [(0.01, 20_224, vec![tail]), (0.001, 12_032, vec![(12_032, 8192), tail])] {
-        let probe = Probe::new(Options { fragmentation_fraction: fraction, ..options(1_048_576) });
+        let probe = Probe::new(options(1_048_576).fragmentation_fraction(fraction));
         assert_eq!(probe.alloc(20_000), Some((0, 20_224)));
         assert_eq!(probe.alloc(256), Some((20_224, 256)));
         probe.free(0);

@@ -1,6 +1,6 @@
 //! Quarantine and other figures of a pool: scopes, live limits, explanations, kept regions.
 
-use allotment::{DamagedPlace, Options, ResizeError, Verdict};
+use allotment::{DamagedPlace, ResizeError, Verdict};
 
 use super::{KIB, damage, damaged, guarded, over_paper, pool, sound};
 
@@ -39,7 +39,7 @@ fn a_scope_limit_keeps_a_resize_in_place_from_moving_the_red_zone() {
 
 #[test]
 fn a_limit_may_be_lowered_below_what_only_the_quarantine_holds() {
-    let options = Options { quarantine: Some(64 * KIB), ..guarded(64 * KIB) };
+    let options = guarded(64 * KIB).quarantine(64 * KIB);
     let (pool, _) = over_paper(options);
     let a = pool.allocate(30 * KIB).unwrap();
     pool.free(a.address).unwrap();

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use allotment::DamagedPlace::Freed;
-use allotment::{AllocError, FreeError, Options, ResizeError};
+use allotment::bindings::PoolForBindings as _;
+use allotment::{AllocError, FreeError, ResizeError};
 
 use super::{KIB, damage, damaged, guarded, over_paper, pool, sound};
 
@@ -101,7 +102,7 @@ fn what_is_larger_than_the_quarantine_is_free_at_once_and_pushes_nothing_out() {
 #[test]
 fn a_request_that_would_be_refused_empties_the_quarantine_first() {
     for trim_on_oom in [true, false] {
-        let options = Options { growth: false, trim_on_oom, quarantine: Some(64 * KIB), ..guarded(64 * KIB) };
+        let options = guarded(64 * KIB).growth(false).trim_on_oom(trim_on_oom).quarantine(64 * KIB);
         let (pool, memory) = over_paper(options);
         let blocks: Vec<_> = (0..4).map(|_| pool.allocate(15 * KIB).unwrap()).collect();
         for block in &blocks {
@@ -130,7 +131,7 @@ fn a_request_that_would_be_refused_empties_the_quarantine_first() {
 #[test]
 fn a_refusal_comes_with_the_quarantine_empty_whether_or_not_regions_go_back() {
     for trim_on_oom in [true, false] {
-        let options = Options { growth: false, trim_on_oom, quarantine: Some(64 * KIB), ..guarded(64 * KIB) };
+        let options = guarded(64 * KIB).growth(false).trim_on_oom(trim_on_oom).quarantine(64 * KIB);
         let (pool, _) = over_paper(options);
         let [kept, freed] = [(); 2].map(|()| pool.allocate(15 * KIB).unwrap());
         pool.free(freed.address).unwrap();
@@ -144,7 +145,7 @@ fn a_refusal_comes_with_the_quarantine_empty_whether_or_not_regions_go_back() {
 
 #[test]
 fn trim_gives_back_what_only_the_quarantine_holds() {
-    let options = Options { quarantine: Some(64 * KIB), ..guarded(64 * KIB) };
+    let options = guarded(64 * KIB).quarantine(64 * KIB);
     let (pool, _) = over_paper(options);
     let a = pool.allocate(1000).unwrap();
     pool.free(a.address).unwrap();

@@ -1,6 +1,7 @@
 //! Reports of damage: by the call that found it, or by the next call that can report; each damage once.
 
 use allotment::DamagedPlace::{Before, Behind, Freed};
+use allotment::bindings::PoolForBindings as _;
 use allotment::{AllocError, FreeError};
 
 use super::{KIB, damage, damaged, pool, sound};

@@ -20,7 +20,7 @@ fn a_request_takes_a_granule_in_front_and_at_least_one_behind() {
 fn the_limit_is_exact_with_the_red_zones_in_it() {
     for growth in [true, false] {
         for limit in [768, 1024, 64 * KIB, 1_000_000] {
-            let (pool, _) = over_paper(allotment::Options { growth, ..guarded(limit) });
+            let (pool, _) = over_paper(guarded(limit).growth(growth));
             let whole = limit / 256 * 256 - 512;
             let needed = |bytes: u64| bytes.next_multiple_of(256) + 512;
             assert!(!pool.can_allocate(whole + 1).unwrap());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use allotment::{Allocation, Options, Request};
+use allotment::{Allocation, Request};
 
 use super::{KIB, guarded, over_paper, sound};
 
@@ -22,12 +22,10 @@ impl Numbers {
 fn random_programs_leave_no_leak_and_no_false_report() {
     for seed in 0..30 {
         let mut numbers = Numbers(seed);
-        let options = Options {
-            growth: seed % 2 == 0,
-            trim_on_oom: seed % 3 == 0,
-            quarantine: Some(numbers.below(64) * KIB),
-            ..guarded(256 * KIB)
-        };
+        let options = guarded(256 * KIB)
+            .growth(seed % 2 == 0)
+            .trim_on_oom(seed % 3 == 0)
+            .quarantine(numbers.below(64) * KIB);
         let (pool, memory) = over_paper(options);
         let mut live: Vec<(Allocation, u8)> = Vec::new();
         for step in 0..1500_u32 {
@@ -67,7 +65,7 @@ fn random_programs_leave_no_leak_and_no_false_report() {
 
 #[test]
 fn threads_do_not_damage_each_other() {
-    let (pool, memory) = over_paper(Options { quarantine: Some(32 * KIB), ..guarded(1024 * KIB) });
+    let (pool, memory) = over_paper(guarded(1024 * KIB).quarantine(32 * KIB));
     let pool = Arc::new(pool);
     thread::scope(|scope| {
         for number in 0..8_u8 {
@@ -98,12 +96,7 @@ fn threads_do_not_damage_each_other() {
 
 #[test]
 fn a_waiting_request_gets_quarantined_memory() {
-    let options = Options {
-        growth: false,
-        wait: Duration::from_secs(20),
-        quarantine: Some(64 * KIB),
-        ..guarded(64 * KIB)
-    };
+    let options = guarded(64 * KIB).growth(false).wait(Duration::from_secs(20)).quarantine(64 * KIB);
     let (pool, _) = over_paper(options);
     let held = pool.allocate(60 * KIB).unwrap();
     thread::scope(|scope| {

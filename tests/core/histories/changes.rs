@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use allotment::bindings::PoolForBindings as _;
 use allotment::{LimitError, set_tag};
 
 use crate::event::Call;

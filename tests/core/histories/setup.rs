@@ -61,15 +61,13 @@ impl Setup {
         let mut random = Numbers::new(seed);
         let limit = (1 << (13 + random.below(14))) + random.below(1 << 13);
         let scopes = random.chance(30);
-        let options = Options {
-            growth: random.chance(75),
-            trim_on_oom: random.chance(75),
-            joins_regions: [None, None, Some(true), Some(false)][random.place(4)],
-            policy: if random.chance(25) { Policy::Tight } else { Policy::TensorFlow },
-            wait: if random.chance(10) { Duration::from_micros(30) } else { Duration::ZERO },
-            owner_tags: scopes && random.chance(50),
-            ..Options::new(limit)
-        };
+        let options = Options::new(limit)
+            .growth(random.chance(75))
+            .trim_on_oom(random.chance(75))
+            .joins_regions([None, None, Some(true), Some(false)][random.place(4)])
+            .policy(if random.chance(25) { Policy::Tight } else { Policy::TensorFlow })
+            .wait(if random.chance(10) { Duration::from_micros(30) } else { Duration::ZERO })
+            .owner_tags(scopes && random.chance(50));
         let at_once = 2 + random.below(7);
         let threads = match random.below(4) {
             0 | 1 => Threads::Together(at_once),

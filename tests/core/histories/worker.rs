@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
 
+use allotment::bindings::PoolForBindings as _;
 use allotment::{AllocError, Allocation, FreeError, Maker, Pool, Request, Unusable, set_tag};
 
 use crate::event::{AllocateWay, Answer, Call, Event, FreeWay, Freed, Tag};

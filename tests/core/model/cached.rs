@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
+use allotment::bindings::PoolForBindings as _;
 use allotment::source::{Call, Log, Recording};
 use allotment::{
     AllocError, Allocation, FreeError, GRANULE, MAX_BYTES, OutOfMemory, Pool, Request, ResizeError, Stats,

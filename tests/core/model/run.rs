@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use allotment::bindings::PoolForBindings as _;
 use allotment::source::{Log, Recording};
 use allotment::{Allocation, AllocationAttempt, GRANULE, MAX_BYTES, Pool, RegionSource, Request};
 

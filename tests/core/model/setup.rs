@@ -87,19 +87,17 @@ pub(crate) struct Setup {
 impl Setup {
     /// Creates a setup from numbers; smaller ones give a simpler setup.
     pub(crate) fn new(kind: Kind, switches: u8, limit: u64, fraction: u8, seed: u64) -> Self {
-        let options = Options {
-            growth: switches & 1 == 0,
-            trim_on_oom: switches & 2 == 0,
-            joins_regions: match switches >> 2 & 3 {
+        let options = Options::new(limit)
+            .growth(switches & 1 == 0)
+            .trim_on_oom(switches & 2 == 0)
+            .joins_regions(match switches >> 2 & 3 {
                 0 | 1 => None,
                 2 => Some(true),
                 _ => Some(false),
-            },
-            policy: if switches & 0x30 == 0x30 { Policy::Tight } else { Policy::TensorFlow },
-            fragmentation_fraction: FRACTIONS[usize::from(fraction) % FRACTIONS.len()],
-            thread_caches: switches % SWITCHES >= 64,
-            ..Options::new(limit)
-        };
+            })
+            .policy(if switches & 0x30 == 0x30 { Policy::Tight } else { Policy::TensorFlow })
+            .fragmentation_fraction(FRACTIONS[usize::from(fraction) % FRACTIONS.len()])
+            .thread_caches(switches % SWITCHES >= 64);
         Self { kind, seed, options }
     }
 

@@ -83,13 +83,11 @@ impl<'a> Ours<'a> {
         let source = FailingSource::new(capped, move |number, bytes| {
             bytes > largest || (number < 64 && refused >> number & 1 == 1)
         });
-        let options = Options {
-            growth: setup.growth,
-            trim_on_oom: setup.trim_on_oom,
-            joins_regions: Some(setup.joins),
-            fragmentation_fraction: setup.fraction,
-            ..Options::new(setup.limit)
-        };
+        let options = Options::new(setup.limit)
+            .growth(setup.growth)
+            .trim_on_oom(setup.trim_on_oom)
+            .joins_regions(setup.joins)
+            .fragmentation_fraction(setup.fraction);
         Self {
             setup,
             pool: Pool::new(Recording::new(source, log.clone()), options).expect("options in range"),

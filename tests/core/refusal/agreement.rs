@@ -27,12 +27,10 @@ fn any_size(random: &mut Numbers) -> u64 {
 /// Creates a pool in a reproducible random state, as each served request changes it.
 fn pool_after(seed: u64, steps: usize) -> (Pool, Numbers) {
     let mut random = Numbers::new(seed);
-    let options = Options {
-        growth: random.chance(70),
-        trim_on_oom: random.chance(70),
-        joins_regions: random.chance(30).then(|| random.chance(50)),
-        ..Options::new(any_size(&mut random))
-    };
+    let options = Options::new(any_size(&mut random))
+        .growth(random.chance(70))
+        .trim_on_oom(random.chance(70))
+        .joins_regions(random.chance(30).then(|| random.chance(50)));
     let limit = options.limit;
     let source = AddressSpace::new([0, 256][random.place(2)]);
     let pool = Pool::new(source, options).expect("options in range");

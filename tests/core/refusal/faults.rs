@@ -161,7 +161,7 @@ fn a_longer_grant_is_used_as_long_as_the_limit_allows() {
 #[test]
 fn a_source_that_always_grants_too_much_takes_nothing_and_loses_nothing() {
     let doubling = Resized { upstream: AddressSpace::new(0), rule: |bytes: u64| bytes * 2 };
-    let (pool, log) = recorded(doubling, Options { growth: false, ..Options::new(MIB) });
+    let (pool, log) = recorded(doubling, Options::new(MIB).growth(false));
     assert_eq!(refused(pool.allocate(MIB)).verdict, Verdict::Source);
     assert_eq!(pool.stats().expect("this process").peak_reserved, 0);
     let calls = log.take();

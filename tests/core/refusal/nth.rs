@@ -16,7 +16,7 @@ const SIZES: [u64; 10] =
     [MIB, 3 * MIB, 5 * MIB, 100, 9 * MIB, 1_000_000, 17 * MIB, 256, 2 * MIB + 1, 7 * MIB];
 
 fn both_ways_to_grow() -> [Options; 2] {
-    [true, false].map(|growth| Options { growth, ..Options::new(LIMIT) })
+    [true, false].map(|growth| Options::new(LIMIT).growth(growth))
 }
 
 /// Allocates as much as possible, checks the invariants after each request, and frees everything.
@@ -93,7 +93,7 @@ fn each_refused_request_counts_once_however_often_the_source_is_asked() {
 
 #[test]
 fn a_request_that_is_tried_again_and_served_is_no_refusal() {
-    let (pool, _) = recorded(AddressSpace::new(0), Options { growth: false, ..Options::new(LIMIT) });
+    let (pool, _) = recorded(AddressSpace::new(0), Options::new(LIMIT).growth(false));
     let all = pool.allocate(LIMIT).expect("fits");
     let mut asked = 0;
     let served = pool.allocate_with_retry(MIB, |refused| {
@@ -108,7 +108,7 @@ fn a_request_that_is_tried_again_and_served_is_no_refusal() {
 
 #[test]
 fn the_retry_callback_is_called_once_for_each_attempt() {
-    let (pool, _) = recorded(AddressSpace::new(0), Options { growth: false, ..Options::new(LIMIT) });
+    let (pool, _) = recorded(AddressSpace::new(0), Options::new(LIMIT).growth(false));
     let mut asked = 0;
     let result = pool.allocate_with_retry(LIMIT + 1, |_| {
         asked += 1;

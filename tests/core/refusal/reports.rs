@@ -8,13 +8,13 @@ use allotment::{GRANULE, Options, Pool, Verdict};
 use super::{GIB, KIB, MIB, recorded, refused};
 
 fn both_ways_to_grow(limit: u64) -> [Options; 2] {
-    [true, false].map(|growth| Options { growth, ..Options::new(limit) })
+    [true, false].map(|growth| Options::new(limit).growth(growth))
 }
 
 /// B001: a request fails although enough memory is free in pieces, and the error does not say so.
 #[test]
 fn pieces_that_are_too_small_are_named_as_the_reason() {
-    let (pool, _) = recorded(AddressSpace::new(0), Options { growth: false, ..Options::new(64 * MIB) });
+    let (pool, _) = recorded(AddressSpace::new(0), Options::new(64 * MIB).growth(false));
     let [a, b, c] = [24, 16, 24].map(|mib| pool.allocate(mib * MIB).unwrap());
     pool.free(a.address).unwrap();
     pool.free(c.address).unwrap();

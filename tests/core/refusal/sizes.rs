@@ -30,7 +30,7 @@ fn a_fresh_pool_gives_its_whole_limit_at_once() {
         [256, 257, 511, 1000, 1_000_001, 2 * MIB - 1, 3 * MIB, 100_000_007, GIB, 64 * GIB, MAX_BYTES / 2]
     {
         for growth in [true, false] {
-            let (pool, _) = recorded(AddressSpace::new(0), Options { growth, ..Options::new(limit) });
+            let (pool, _) = recorded(AddressSpace::new(0), Options::new(limit).growth(growth));
             let all = pool.allocate(limit / GRANULE * GRANULE).unwrap();
             assert_eq!(all.size, limit / GRANULE * GRANULE, "of {limit} bytes");
             assert_eq!(pool.stats().unwrap().num_grants, 1);
@@ -58,7 +58,7 @@ fn limits_and_fractions_out_of_range_make_no_pool() {
     assert_eq!(made(Options::new(MAX_BYTES + 1)), Err(OptionsError::Limit { limit: MAX_BYTES + 1 }));
     assert_eq!(made(Options::new(MAX_BYTES)), Ok(()));
     for fraction in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
-        let options = Options { fragmentation_fraction: fraction, ..Options::new(1) };
+        let options = Options::new(1).fragmentation_fraction(fraction);
         assert!(matches!(made(options), Err(OptionsError::Fraction { .. })));
     }
 }

@@ -12,7 +12,7 @@ fn split(refused: OutOfMemory) -> (OutOfMemory, Vec<(Action, u64)>) {
 }
 
 fn at_once(limit: u64) -> Options {
-    Options { growth: false, ..Options::new(limit) }
+    Options::new(limit).growth(false)
 }
 
 #[test]
@@ -163,10 +163,25 @@ fn padding_for_alignment_is_part_of_what_is_needed() {
     let out_of_memory = refused(pool.allocate_with_retry(Request::new(MIB).align(4096), |_| false));
     assert_eq!((out_of_memory.requested, out_of_memory.needed), (MIB, MIB + 4096 - 256));
     assert_eq!(out_of_memory.verdict, Verdict::Limit);
+    let text = out_of_memory.to_string();
+    assert!(text.contains("the request alone, with 3840 bytes of padding, is above the limit"), "{text}");
     let allocation = pool.allocate_with_retry(Request::new(MIB - 4096 + 256).align(4096), |_| false).unwrap();
     // The region starts at a multiple of 4096, so that nothing is before the piece; the rest is too small to split off.
     assert!(allocation.address.is_multiple_of(4096));
     assert_eq!(allocation.size, MIB);
+}
+
+#[test]
+fn a_full_pool_says_so_if_only_the_padding_is_too_much() {
+    let (pool, _) = recorded(AddressSpace::new(0), at_once(MIB));
+    pool.allocate(4096 + 256).unwrap();
+    // The next multiple of 4096 is 8192, and the request ends 256 bytes behind the limit from there.
+    let padded = refused(pool.allocate(Request::new(MIB - 8192 + 256).align(4096)));
+    assert_eq!(padded.verdict, Verdict::Full);
+    let text = padded.to_string();
+    assert!(text.contains("together, with 3840 bytes of padding, are above the limit"), "{text}");
+    let text = refused(pool.allocate(MIB - 4096)).to_string();
+    assert!(text.contains("together are above the limit"), "{text}");
 }
 
 #[test]
@@ -209,7 +224,7 @@ fn an_alignment_that_is_no_power_of_two_is_another_error() {
 
 #[test]
 fn free_regions_that_are_kept_are_named_as_what_is_in_the_way() {
-    let options = Options { trim_on_oom: false, ..Options::new(64 << 20) };
+    let options = Options::new(64 << 20).trim_on_oom(false);
     let pool = Pool::new(AddressSpace::new(0), options).unwrap();
     let freed = pool.allocate(32 << 20).unwrap();
     pool.free(freed.address).unwrap();

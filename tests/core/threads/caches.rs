@@ -15,7 +15,7 @@ use super::{KIB, MIB, ends, observe};
 fn cached(limit: u64, growth: bool) -> (Pool, Log) {
     let log = Log::default();
     let source = Recording::new(AddressSpace::new(0), log.clone());
-    let options = Options { growth, thread_caches: true, ..Options::new(limit) };
+    let options = Options::new(limit).growth(growth).thread_caches(true);
     (Pool::new(source, options).expect("options in range"), log)
 }
 

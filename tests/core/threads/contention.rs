@@ -118,7 +118,7 @@ fn all_threads_at_once(source: impl RegionSource + 'static, options: Options) {
 
 #[test]
 fn nothing_is_handed_out_twice_in_one_region() {
-    all_threads_at_once(AddressSpace::new(0), Options { growth: false, ..Options::new(64 * MIB) });
+    all_threads_at_once(AddressSpace::new(0), Options::new(64 * MIB).growth(false));
 }
 
 #[test]
@@ -139,13 +139,13 @@ fn nothing_is_handed_out_twice_under_a_cap() {
 
 #[test]
 fn nothing_is_handed_out_twice_when_refused_threads_wait() {
-    let options = Options { wait: Duration::from_millis(2), ..Options::new(24 * MIB + 77 * KIB) };
+    let options = Options::new(24 * MIB + 77 * KIB).wait(Duration::from_millis(2));
     all_threads_at_once(AddressSpace::new(256), options);
 }
 
 #[test]
 fn nothing_is_handed_out_twice_from_thread_caches() {
-    let options = Options { growth: false, thread_caches: true, ..Options::new(64 * MIB) };
+    let options = Options::new(64 * MIB).growth(false).thread_caches(true);
     all_threads_at_once(AddressSpace::new(0), options.clone());
-    all_threads_at_once(AddressSpace::new(256), Options { wait: Duration::from_millis(2), ..options });
+    all_threads_at_once(AddressSpace::new(256), options.wait(Duration::from_millis(2)));
 }

@@ -198,7 +198,7 @@ fn a_crowd_in_a_growing_pool_keeps_every_counter_in_its_bounds() {
 
 #[test]
 fn a_crowd_that_waits_for_memory_keeps_every_counter_in_its_bounds() {
-    let options = Options { wait: Duration::from_millis(3), growth: false, ..Options::new(24 * MIB) };
+    let options = Options::new(24 * MIB).wait(Duration::from_millis(3)).growth(false);
     a_crowd_over(AddressSpace::new(0), options);
 }
 
@@ -209,5 +209,5 @@ fn a_crowd_over_host_memory_under_a_cap_keeps_every_counter_in_its_bounds() {
 
 #[test]
 fn a_crowd_with_thread_caches_keeps_every_counter_in_its_bounds() {
-    a_crowd_over(AddressSpace::new(256), Options { thread_caches: true, ..Options::new(64 * MIB + 77) });
+    a_crowd_over(AddressSpace::new(256), Options::new(64 * MIB + 77).thread_caches(true));
 }

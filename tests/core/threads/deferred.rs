@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use allotment::bindings::PoolForBindings as _;
 use allotment::source::AddressSpace;
 use allotment::{Allocation, Options, Pool};
 
@@ -13,7 +14,7 @@ const LIMIT: u64 = MIB;
 
 /// Creates a full pool of one region, with many allocations.
 fn full_pool() -> (Arc<Pool>, Vec<Allocation>) {
-    let options = Options { growth: false, ..Options::new(LIMIT) };
+    let options = Options::new(LIMIT).growth(false);
     let pool = Arc::new(Pool::new(AddressSpace::new(0), options).expect("options in range"));
     let live = (0..LIMIT / KIB).map(|_| pool.allocate(KIB).expect("fits")).collect();
     (pool, live)

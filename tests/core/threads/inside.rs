@@ -79,7 +79,7 @@ fn a_request_that_fits_is_served_from_within_reserve() {
 #[test]
 fn a_request_that_needs_the_source_is_an_error_from_within_reserve() {
     // Also a request that would wait for memory: nothing can serve it before its caller returns.
-    let options = Options { wait: Duration::from_secs(3600), ..Options::new(64 * MIB) };
+    let options = Options::new(64 * MIB).wait(Duration::from_secs(3600));
     let (pool, _, reports) = reporting(options, |pool| pool.allocate(4 * MIB).err());
     ends(move || pool.allocate(8 * MIB)).expect("granted");
     let error = reports.recv().expect("it was asked");

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use allotment::source::AddressSpace;
-use allotment::{AllocError, Allocation, Options, Pool, Unusable, Verdict};
+use allotment::{AllocError, Allocation, Options, Pool, Request, Unusable, Verdict};
 
 use super::{FOREVER, KIB, MIB, ends, observe};
 
@@ -14,7 +14,7 @@ const LATER: Duration = Duration::from_millis(100);
 
 /// Creates a full pool without growth, and its four allocations of equal size.
 fn full_pool(wait: Duration) -> (Arc<Pool>, [Allocation; 4]) {
-    let options = Options { growth: false, wait, ..Options::new(LIMIT) };
+    let options = Options::new(LIMIT).growth(false).wait(wait);
     let pool = Arc::new(Pool::new(AddressSpace::new(0), options).expect("options in range"));
     let quarters = [(); 4].map(|()| pool.allocate(LIMIT / 4).expect("fits"));
     (pool, quarters)
@@ -23,14 +23,14 @@ fn full_pool(wait: Duration) -> (Arc<Pool>, [Allocation; 4]) {
 /// Runs a callback on the pool later, and requests memory meanwhile; returns the elapsed time and the result.
 fn ask_while(
     pool: &Arc<Pool>,
-    bytes: u64,
+    request: impl Into<Request<'static>>,
     act: impl FnOnce(&Pool) + Send + 'static,
 ) -> (Duration, Result<Allocation, AllocError>) {
-    let pool = Arc::clone(pool);
+    let (pool, request) = (Arc::clone(pool), request.into());
     ends(move || {
         let start = Instant::now();
         let result = thread::scope(|scope| {
-            let waiter = scope.spawn(|| pool.allocate(bytes));
+            let waiter = scope.spawn(|| pool.allocate(request));
             thread::sleep(LATER);
             act(&pool);
             waiter.join().expect("no panic")
@@ -47,6 +47,20 @@ fn a_free_ends_the_wait_long_before_the_deadline() {
     assert_eq!(result.expect("served").address, first.address);
     assert!(time >= LATER && time < FOREVER / 4, "{time:?}");
     assert_eq!(observe(&pool).num_refused, 0);
+}
+
+#[test]
+fn a_request_waits_for_a_chunk_that_holds_it_without_the_padding_for_its_alignment() {
+    let (pool, quarters) = full_pool(FOREVER);
+    let free = move |pool: &Pool| {
+        for quarter in &quarters {
+            pool.free_allocation(quarter).expect("live");
+        }
+    };
+    // With its padding the request is above the limit, but the region starts at a multiple of 4096.
+    let (time, result) = ask_while(&pool, Request::new(LIMIT).align(4096), free);
+    assert_eq!(result.expect("served").size, LIMIT);
+    assert!(time < FOREVER / 4, "{time:?}");
 }
 
 #[test]

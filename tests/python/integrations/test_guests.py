@@ -61,8 +61,15 @@ def test_the_functions_for_code_in_c() -> None:
     assert refusal().startswith("pool 'small': out of memory: asked for 2 MiB")
     assert FUNCTIONS.allocate(guest, 1 << 63, 64) is None
     assert refusal().startswith("pool 'small': cannot allocate 9223372036854775808 bytes")
-    assert FUNCTIONS.allocate(guest, 10, 4096) is None
-    assert refusal() == "mine wants memory at a multiple of 4096 bytes: a pool's is at multiples of 256"
+    for alignment in (512, 4096, 1 << 16):
+        aligned = FUNCTIONS.allocate(guest, 10, alignment)
+        assert aligned % alignment == 0
+        assert FUNCTIONS.resize_in_place(guest, aligned, 100)
+        FUNCTIONS.free(guest, aligned)
+    assert FUNCTIONS.allocate(guest, 10, 1 << 21) is None
+    assert "the request alone, with 2096896 bytes of padding, is above the limit" in refusal()
+    assert FUNCTIONS.allocate(guest, 10, 3000) is None
+    assert refusal().startswith("pool 'small': alignment 3000 is not a power of two")
     with ThreadPoolExecutor(1) as other:
         assert other.submit(refusal).result() == ""
     with pytest.raises(BufferError):

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use allotment::bindings::PoolForBindings as _;
 use allotment::{FreeError, Pool};
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;

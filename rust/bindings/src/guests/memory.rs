@@ -12,7 +12,7 @@ use std::fmt::Arguments;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use allotment::{AllocError, FreeError, GRANULE, Pool, Unusable};
+use allotment::{AllocError, FreeError, GRANULE, Pool, Request, Unusable};
 use allotment_host::{AdmissionControl, end_of_region};
 use allotment_sync::PerProcess;
 
@@ -74,13 +74,8 @@ impl Guest {
     /// is [`last_refusal`].
     pub(super) fn allocate(&self, bytes: usize, alignment: usize) -> *mut c_void {
         let bytes = bytes.max(1);
-        if alignment as u64 > GRANULE {
-            let name = &self.name;
-            return refuse(format_args!(
-                "{name} wants memory at a multiple of {alignment} bytes: a pool's is at multiples of {GRANULE}"
-            ));
-        }
-        let allocate = || held::allocate(&self.pool, self.admission.as_ref(), bytes as u64, || false);
+        let request = Request::new(bytes as u64).align((alignment as u64).max(GRANULE));
+        let allocate = || held::allocate(&self.pool, self.admission.as_ref(), request, || false);
         let allocated =
             if self.pool.options().owner_tags { tag::with_default(&self.name, allocate) } else { allocate() };
         match allocated {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use allotment::bindings::PoolForBindings as _;
 use allotment::{AllocError, AllocationAttempt, FreeError, Pool};
 use allotment_cuda::{CudaError, StreamOrder};
 use pyo3::prelude::*;

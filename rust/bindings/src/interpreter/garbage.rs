@@ -9,6 +9,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use allotment::bindings::PoolForBindings as _;
 use pyo3::prelude::*;
 
 use crate::interpreter::detach;

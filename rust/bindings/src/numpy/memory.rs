@@ -10,7 +10,7 @@ use std::panic::catch_unwind;
 use std::ptr;
 use std::sync::Arc;
 
-use allotment::{AllocError, FreeError, Pool, Unusable};
+use allotment::{AllocError, FreeError, Pool, Request, Unusable};
 use allotment_host::{AdmissionControl, end_of_region};
 
 use super::abi::Functions;
@@ -73,7 +73,7 @@ impl Backend {
     /// Allocates from the pool; calls `make_room` once before a refusal, which returns whether it freed anything.
     #[inline]
     fn take_from_pool(&self, bytes: usize, make_room: impl Fn() -> bool) -> AllocationOutcome {
-        match held::allocate(&self.pool, self.admission.as_ref(), bytes as u64, make_room) {
+        match held::allocate(&self.pool, self.admission.as_ref(), Request::new(bytes as u64), make_room) {
             Some(Ok(allocation)) => AllocationOutcome::Data(held::pointer(allocation.address)),
             Some(Err(error)) => store_refusal(&self.pool, error),
             None => AllocationOutcome::Refused,

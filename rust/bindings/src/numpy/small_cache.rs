@@ -17,6 +17,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use allotment::bindings::PoolForBindings as _;
 use allotment::{GRANULE, Pool};
 use allotment_sync::Mutex;
 

@@ -29,7 +29,7 @@ proptest! {
 
     #[test]
     fn it_makes_the_decisions_of_a_pool(steps in prop::collection::vec(step(), 1..200), growth: bool) {
-        let options = Options { growth, ..Options::new(4 << 20) };
+        let options = Options::new(4 << 20).growth(growth);
         let source = || Capped::new(AddressSpace::new(256), Cap::new(6 << 20));
         let pool = Pool::new(source(), options.clone()).expect("in range");
         let mut allocator = Allocator::new(source(), options).expect("in range");
@@ -73,9 +73,9 @@ proptest! {
 #[test]
 fn an_option_of_pools_is_an_error() {
     let refused = |options| Allocator::new(AddressSpace::new(0), options).map(|_| ()).unwrap_err();
-    let guard = Options { guard: true, ..Options::new(1 << 20) };
+    let guard = Options::new(1 << 20).guard(true);
     assert_eq!(refused(guard), OptionsError::OnlyForPools { option: "guard" });
-    let wait = Options { wait: core::time::Duration::from_secs(1), ..Options::new(1 << 20) };
+    let wait = Options::new(1 << 20).wait(core::time::Duration::from_secs(1));
     assert_eq!(refused(wait), OptionsError::OnlyForPools { option: "wait" });
 }
 

@@ -316,7 +316,7 @@ impl Pool {
     }
 
     /// Stores damage that the caller cannot report, for the next call that can.
-    pub fn defer_damage(&self, damage: Damage) {
+    pub(crate) fn defer_damage(&self, damage: Damage) {
         // In a forked child there is no next call.
         let _ = self.with_state(|state| state.defer_damage([damage]));
     }

@@ -11,32 +11,32 @@ use crate::tables::free_target::FreeTarget;
 use crate::tables::{Allocation, ChunkRequest};
 
 impl Pool {
-    /// Allocates at least `bytes` bytes as a held allocation, which only [`Pool::free_held`] frees.
+    /// Allocates memory as a held allocation, which only [`Pool::free_held`] frees.
     ///
     /// Calls `retry` before each refusal, as [`Pool::allocate_with_retry`] does.
     ///
     /// # Errors
     /// As [`Pool::allocate`].
     #[inline]
-    pub fn allocate_held(
+    pub(crate) fn allocate_held<'a>(
         &self,
-        bytes: u64,
+        request: impl Into<Request<'a>>,
         retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
-        if let Some(allocation) = self.allocate_fast(bytes.into(), true) {
+        let request = request.into();
+        if let Some(allocation) = self.allocate_fast(request, true) {
             return Ok(allocation);
         }
-        self.allocate_held_slow(bytes, retry)
+        self.allocate_held_slow(request, retry)
     }
 
     #[cold]
     #[inline(never)]
     fn allocate_held_slow(
         &self,
-        bytes: u64,
+        wanted: Request<'_>,
         retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
-        let wanted = Request::new(bytes);
         if let Some(allocation) = self.allocate_cached(wanted, true, true) {
             return Ok(allocation);
         }
@@ -49,7 +49,7 @@ impl Pool {
     /// If no held allocation starts there; the pool is unchanged. In guard mode also for damage; the allocation is
     /// freed then.
     #[inline]
-    pub fn free_held(&self, address: u64) -> Result<(), FreeError> {
+    pub(crate) fn free_held(&self, address: u64) -> Result<(), FreeError> {
         if let Some(()) = self.free_fast(address, FreeTarget::HELD, true) {
             return Ok(());
         }
@@ -60,7 +60,7 @@ impl Pool {
     ///
     /// # Errors
     /// In a forked child.
-    pub fn is_held(&self, address: u64) -> Result<bool, FreeError> {
+    pub(crate) fn is_held(&self, address: u64) -> Result<bool, FreeError> {
         Ok(self.with_state(|state| {
             state.withdraw(address);
             state.is_blocked_by_hold(address, FreeTarget::ANY)
@@ -71,14 +71,14 @@ impl Pool {
     ///
     /// # Errors
     /// If the allocation is not live.
-    pub fn pin(&self, allocation: &Allocation) -> Result<(), FreeError> {
+    pub(crate) fn pin(&self, allocation: &Allocation) -> Result<(), FreeError> {
         let address = allocation.address;
         let pinned = self.with_state(|state| state.set_held(allocation, true))?;
         if pinned || address == self.no_address { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
     }
 
     /// Undoes [`Pool::pin`].
-    pub fn unpin(&self, allocation: &Allocation) {
+    pub(crate) fn unpin(&self, allocation: &Allocation) {
         // In a forked child the pins are a copy without effect.
         let _ = self.with_state(|state| state.set_held(allocation, false));
     }

@@ -67,7 +67,7 @@ impl Pool {
     ///
     /// # Errors
     /// In a forked child.
-    pub fn activity(&self) -> Result<u64, Unusable> {
+    pub(crate) fn activity(&self) -> Result<u64, Unusable> {
         self.with_state(State::activity)?
     }
 }

@@ -52,7 +52,7 @@ impl Pool {
     /// Returns whether the fast path is open: no thread waits, no scope is open, no guard mode or owner tags, not
     /// closed. The answer may be stale.
     #[must_use]
-    pub fn is_fast_path_open(&self) -> bool {
+    pub(crate) fn is_fast_path_open(&self) -> bool {
         self.deferred.is_idle()
     }
 

@@ -18,6 +18,7 @@ use crate::tables::Allocation;
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub enum EventKind {
     /// An allocation was made, or was live when the recording began.
     Allocated,
@@ -29,6 +30,7 @@ pub enum EventKind {
 
 /// An event of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct PoolEvent {
     /// What happened.
     pub kind: EventKind,

@@ -35,7 +35,7 @@ impl Pool {
     ///
     /// # Errors
     /// As [`Pool::resize`]; also if the allocation there is not held.
-    pub fn resize_held(&self, address: u64, bytes: u64) -> Result<Allocation, ResizeError> {
+    pub(crate) fn resize_held(&self, address: u64, bytes: u64) -> Result<Allocation, ResizeError> {
         self.resize_matching(address, FreeTarget::HELD, bytes)
     }
 

@@ -3,7 +3,7 @@ use crate::source::AddressSpace;
 use crate::{Allocation, FreeError, GRANULE};
 
 fn full_pool() -> (Pool, Allocation) {
-    let options = Options { growth: false, ..Options::new(GRANULE) };
+    let options = Options::new(GRANULE).growth(false);
     let pool = Pool::new(AddressSpace::new(0), options).unwrap();
     let only = pool.allocate(1).unwrap();
     (pool, only)

@@ -25,7 +25,8 @@ impl AllocationAttempt {
     #[must_use]
     pub fn cannot_succeed(&self) -> bool {
         let OutOfMemory { requested, verdict, scope_limit, .. } = &*self.out_of_memory;
-        *verdict == Verdict::Limit
+        // A chunk may hold an aligned piece without padding.
+        (*verdict == Verdict::Limit && !self.out_of_memory.fits_without_padding(0))
             || scope_limit.as_ref().is_some_and(|scope_limit| *requested > scope_limit.limit)
     }
 }

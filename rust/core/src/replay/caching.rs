@@ -24,6 +24,7 @@ const FIRST_ADDRESS: u64 = 1 << 30;
 
 /// Settings of `PYTORCH_CUDA_ALLOC_CONF`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct CachingOptions {
     /// The most bytes of all segments.
     pub limit: u64,
@@ -43,6 +44,7 @@ impl CachingOptions {
 
 /// The result of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct CachingOutcome {
     /// Number of refused requests.
     pub refused: u64,

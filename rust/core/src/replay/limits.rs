@@ -26,6 +26,7 @@ pub(super) const MAX_GRANULARITY: u64 = 1 << 60;
 
 /// Parameters of a search for limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Search {
     /// Limits to try are multiples of this, in bytes; it is itself a multiple of [`GRANULE`] up to 1 EiB.
     pub granularity: u64,
@@ -45,6 +46,7 @@ impl Default for Search {
 
 /// The result of a search; all limits are multiples of its granularity, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Limits {
     /// The smallest limit at which [`replay`](super::replay) refuses nothing: every lower limit down to
     /// [`Program::peak_in_granules`] was tried. For an incomplete search, the smallest one found.
@@ -68,6 +70,7 @@ impl Limits {
 
 /// The progress of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Progress {
     /// Number of limits with a known result.
     pub known: u64,

@@ -17,6 +17,7 @@ use crate::units::ratio;
 
 /// The result of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Outcome {
     /// Number of refused requests.
     pub refused: u64,

@@ -44,7 +44,7 @@ impl<'a> Trial<'a> {
     pub(super) fn new(program: &'a Program, options: &Options, gap: u64, granularity: u64) -> Self {
         let joins_regions = options.joins_regions.unwrap_or(gap == 0);
         // The first refusal ends a replay, so no other thread could free.
-        let options = Options { wait: Duration::ZERO, joins_regions: Some(joins_regions), ..options.clone() };
+        let options = options.clone().wait(Duration::ZERO).joins_regions(joins_regions);
         Self { program, options, joins_regions, gap, granularity, stop: AtomicBool::new(false) }
     }
 
@@ -86,7 +86,7 @@ impl<'a> Trial<'a> {
         limit: u64,
         track: bool,
     ) -> Result<Option<(bool, u64)>, ReplayError> {
-        let options = Options { limit, ..self.options.clone() };
+        let options = self.options.clone().limit(limit);
         let mut watch = StopAtRefusal { stop: &self.stop, slack: None, refused: false };
         let pool = match self.constant_split_threshold() {
             Some(threshold) if track => {

@@ -12,6 +12,7 @@ pub const MAX_EVENT_BYTES: i64 = 1 << 57;
 
 /// One event of a recorded program. A slot holds one allocation at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub enum Event {
     /// Allocate into a slot.
     Allocate {

@@ -86,7 +86,7 @@ fn a_granularity_is_a_multiple_of_the_granule() {
 #[test]
 fn options_out_of_range_and_a_caller_who_stops_end_a_search() {
     let program = read(&[1], &[1], &[100]).unwrap();
-    let options = Options { fragmentation_fraction: 2.0, ..Options::new(1) };
+    let options = Options::new(1).fragmentation_fraction(2.0);
     assert!(matches!(find(&program, &options, 0, Search::default()), Err(ReplayError::Options(_))));
     let stopped = find_limits(&program, &Options::new(1), 0, &Search::default(), |_| false);
     assert!(matches!(stopped, Err(ReplayError::Interrupted)));

@@ -19,6 +19,7 @@ const MAX_SIZES: usize = 1 << 12;
 /// Allocations of one size, or of a range of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct SizeGroup {
     /// Total size of their chunks in bytes.
     pub bytes: u64,
@@ -33,6 +34,7 @@ pub struct SizeGroup {
 /// Allocations of one owner.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct OwnerGroup {
     /// Requested bytes, rounded up to granules.
     pub bytes: u64,
@@ -45,6 +47,7 @@ pub struct OwnerGroup {
 /// An allocation between two free chunks; its free would merge them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Splitter {
     /// First byte of its chunk.
     pub address: u64,
@@ -70,6 +73,7 @@ impl Splitter {
 
 /// The current use of a pool's memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Details {
     /// The size groups with the most bytes, in descending order.
     pub by_size: Vec<SizeGroup>,

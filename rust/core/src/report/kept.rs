@@ -5,6 +5,7 @@ use crate::tables::Tables;
 
 /// A region that a trim keeps because an allocation is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct KeptRegion {
     /// First byte.
     pub address: u64,

@@ -14,14 +14,15 @@ use thiserror::Error;
 use crate::report::advice::{Action, Advice};
 use crate::report::details::{Details, OwnerGroup, SizeGroup, Splitter};
 use crate::tables::owner::ScopeLimitReached;
-use crate::units::Bytes;
+use crate::units::{Bytes, MAX_BYTES, round_up};
 
 /// A refused request: no free chunk fits, and the pool cannot grow. All figures are from the moment of the refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct OutOfMemory {
     /// Requested bytes.
     pub requested: u64,
-    /// The needed chunk size in bytes: rounded, with padding for alignment.
+    /// The needed chunk size in bytes: rounded, with padding for alignment and red zones.
     pub needed: u64,
     /// The most bytes the pool may reserve.
     pub limit: u64,
@@ -55,15 +56,16 @@ pub struct OutOfMemory {
 /// The reason for a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub enum Verdict {
-    /// The bytes in use and the request together exceed the limit: no arrangement would hold them.
+    /// The bytes in use and the request with its padding exceed the limit together: no arrangement holds them.
     Full,
     /// The room under the limit suffices, but it is in pieces that are too small.
     Fragmented,
     /// Chunks are larger than their rounded requests, because of remainders that were not split off and padding for
     /// alignment. Without those bytes the request would be within the limit.
     Slack,
-    /// The request alone exceeds the limit.
+    /// The request alone, with its padding, exceeds the limit.
     Limit,
     /// The limit allows the request, but the source declined it.
     Source,
@@ -101,19 +103,34 @@ impl OutOfMemory {
         self.advice.iter().any(|advice| advice.action == Action::Trim && advice.targets.is_empty())
     }
 
+    /// Returns whether `held` bytes and the request without its padding are within the limit.
+    pub(crate) fn fits_without_padding(&self, held: u64) -> bool {
+        self.requested <= MAX_BYTES && round_up(self.requested) <= self.limit.saturating_sub(held)
+    }
+
     fn verdict_text(&self) -> String {
+        let held = if self.verdict == Verdict::Limit { 0 } else { self.in_use };
+        // Only these verdicts mention the padding.
+        let is_padded = matches!(self.verdict, Verdict::Full | Verdict::Limit);
+        let padded = if is_padded && self.fits_without_padding(held) {
+            format!(", with {} bytes of padding,", self.needed - round_up(self.requested))
+        } else {
+            String::new()
+        };
         let text = match self.verdict {
             _ if self.trim_helps() => {
                 "free regions are in the way: the pool is at its limit and is set to keep them"
             }
-            Verdict::Full => "full: what is in use and the request together are above the limit",
+            Verdict::Full => {
+                return format!("full: what is in use and the request together{padded} are above the limit");
+            }
             Verdict::Fragmented => {
                 "fragmented, not full: the room under the limit is in pieces that are too small"
             }
             Verdict::Slack => {
                 "slack: without the bytes lost inside chunks, the request would be within the limit"
             }
-            Verdict::Limit => "the request alone is above the limit",
+            Verdict::Limit => return format!("the request alone{padded} is above the limit"),
             Verdict::Source => "the limit allows it, the source of the memory refused",
             Verdict::Scope => {
                 return self.scope_limit.as_ref().map_or_else(String::new, ScopeLimitReached::to_string);

@@ -20,6 +20,7 @@ const MAX_GROUPS: usize = 5;
 /// A consistent copy of all regions and chunks of a pool.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Snapshot {
     /// The pool's name.
     pub name: String,
@@ -32,6 +33,7 @@ pub struct Snapshot {
 /// One region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct RegionSnapshot {
     /// First byte.
     pub address: u64,
@@ -44,6 +46,7 @@ pub struct RegionSnapshot {
 /// One chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct ChunkSnapshot {
     /// First byte.
     pub address: u64,

@@ -8,6 +8,7 @@ use crate::guard::MemoryGuard;
 
 /// One call of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub enum Call {
     /// A request of `bytes` bytes, granted as `answer` or refused.
     Reserve {

@@ -31,6 +31,7 @@ pub(crate) struct ScopeId {
 
 /// The figures of a scope in bytes: requests rounded up to granules.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct ScopeStats {
     /// The names of the enclosing scopes and its own, as in `outer/inner`.
     pub name: String,
@@ -50,6 +51,7 @@ pub struct ScopeStats {
 
 /// The scope limit that a request would exceed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct ScopeLimitReached {
     /// The names of the enclosing scopes and the scope's own.
     pub name: String,

@@ -77,7 +77,7 @@ impl RegionSource for Offsets {
 fn a_source_may_grant_address_0() {
     let released = Arc::default();
     let source = Offsets { next: 0, released: Arc::clone(&released) };
-    let pool = Pool::new(source, Options { growth: false, ..Options::new(1 << 20) }).unwrap();
+    let pool = Pool::new(source, Options::new(1 << 20).growth(false)).unwrap();
     let first = pool.block(GRANULE).unwrap();
     assert_eq!((first.address(), first.region(), first.offset()), (0, RegionId(0), 0));
     // Zero bytes have another address, so that a free of them frees nothing else.

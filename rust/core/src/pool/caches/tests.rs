@@ -14,7 +14,7 @@ use crate::units::{GRANULE, round_up};
 const MIB: u64 = 1 << 20;
 
 fn pool(limit: u64) -> Arc<Pool> {
-    let options = Options { thread_caches: true, ..Options::new(limit) };
+    let options = Options::new(limit).thread_caches(true);
     Arc::new(Pool::new(AddressSpace::new(0), options).unwrap())
 }
 
@@ -170,7 +170,7 @@ fn another_thread_frees_into_its_own_cache_and_its_end_gives_that_back() {
 #[test]
 fn what_other_threads_keep_is_given_back_before_a_refusal() {
     for trim_on_oom in [false, true] {
-        let options = Options { thread_caches: true, trim_on_oom, growth: false, ..Options::new(MIB) };
+        let options = Options::new(MIB).thread_caches(true).trim_on_oom(trim_on_oom).growth(false);
         let pool = Pool::new(AddressSpace::new(0), options).unwrap();
         let fill = || {
             let live: Vec<_> = (0..64).map(|_| pool.allocate(8192).unwrap()).collect();
@@ -242,7 +242,7 @@ fn a_scope_or_a_waiting_thread_leaves_the_caches_empty() {
 fn guard_mode_and_owner_tags_leave_the_caches_unused() {
     let pool = reserved_pool(MIB);
     assert!(pool.caches.is_some());
-    let tagged = Options { thread_caches: true, owner_tags: true, ..Options::new(MIB) };
+    let tagged = Options::new(MIB).thread_caches(true).owner_tags(true);
     assert!(Pool::new(AddressSpace::new(0), tagged).unwrap().caches.is_none());
 }
 

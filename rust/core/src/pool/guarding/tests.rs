@@ -32,7 +32,7 @@ impl RegionSource for Unharmed {
 }
 
 fn options() -> Options {
-    Options { guard: true, ..Options::new(1 << 20) }
+    Options::new(1 << 20).guard(true)
 }
 
 #[test]

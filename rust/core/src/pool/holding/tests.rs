@@ -5,7 +5,7 @@ use crate::error::{FreeError, Unusable};
 use crate::source::AddressSpace;
 
 fn pool(options: Options) -> Pool {
-    Pool::new(AddressSpace::new(0), Options { growth: false, ..options }).unwrap()
+    Pool::new(AddressSpace::new(0), options.growth(false)).unwrap()
 }
 
 fn held(pool: &Pool) -> Allocation {
@@ -16,7 +16,7 @@ fn held(pool: &Pool) -> Allocation {
 fn only_free_held_frees_a_held_allocation() {
     for tags in [false, true] {
         // Tags close the fast path, so every call takes the slow path.
-        let pool = pool(Options { owner_tags: tags, ..Options::new(1 << 20) });
+        let pool = pool(Options::new(1 << 20).owner_tags(tags));
         let held = held(&pool);
         let refused = FreeError::Pinned { address: held.address };
         assert_eq!(pool.is_held(held.address), Ok(true));

@@ -13,7 +13,7 @@ fn events(log: &EventLog) -> Vec<(EventKind, u64, u64)> {
 #[test]
 fn every_path_of_a_call_is_recorded_in_order() {
     use EventKind::{Allocated, Freed, Refused};
-    let pool = pool(Options { growth: false, ..Options::new(4096) });
+    let pool = pool(Options::new(4096).growth(false));
     let before = pool.allocate(300).unwrap();
     let log = EventLog::new(100, Keep::First);
     pool.start_recording(&log).unwrap();

@@ -46,7 +46,7 @@ const KIB: u64 = 1 << 10;
 fn pool_with_holes() -> (Arc<Pool>, Vec<Allocation>, Arc<Mutex<Discards>>) {
     let discards = Arc::new(Mutex::new(Discards::default()));
     let source = Discarding(AddressSpace::new(0), Arc::clone(&discards));
-    let options = Options { growth: false, ..Options::new(64 * KIB) };
+    let options = Options::new(64 * KIB).growth(false);
     let pool = Arc::new(Pool::new(source, options).unwrap());
     let mut live: Vec<_> = (0..8).map(|_| pool.allocate(8 * KIB).unwrap()).collect();
     let mut odd = false;

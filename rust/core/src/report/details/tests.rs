@@ -10,7 +10,7 @@ fn details_of(pool: &Pool) -> Details {
 }
 
 fn pool(limit: u64) -> Pool {
-    Pool::new(AddressSpace::new(0), Options { growth: false, ..Options::new(limit) }).unwrap()
+    Pool::new(AddressSpace::new(0), Options::new(limit).growth(false)).unwrap()
 }
 
 #[test]

@@ -6,8 +6,7 @@ const KIB: u64 = 1 << 10;
 #[test]
 fn the_longest_text_is_25_lines_and_names_what_is_in_the_way() {
     let limit = 64 * KIB * KIB;
-    let pool =
-        Pool::new(AddressSpace::new(0), Options { growth: false, owner_tags: true, ..Options::new(limit) });
+    let pool = Pool::new(AddressSpace::new(0), Options::new(limit).growth(false).owner_tags(true));
     let pool = pool.unwrap();
     let mut live = Vec::new();
     for number in 0..4_000_u64 {
