@@ -5,11 +5,12 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use allocator_api2::alloc::{AllocError, Allocator};
+use allotment::bindings::PoolForBindings as _;
 use allotment::{LimitError, Options, OptionsError, Pool, Request, Snapshot, Stats, Unusable};
 
-use crate::HostMemory;
+use crate::{HostAccessible, HostMemory};
 
-/// An allocator of collections over a pool of host memory of its own; clones share the pool.
+/// An allocator of collections over a pool of its own, of memory of the host; clones share the pool.
 ///
 /// The pool itself is not public: a free of an address would end memory that a collection uses.
 ///
@@ -36,7 +37,15 @@ impl PoolAllocator {
     /// # Errors
     /// If an option is out of range.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
-        Ok(Self(Arc::new(Pool::new(HostMemory::new(), options)?)))
+        Self::over(HostMemory::new(), options)
+    }
+
+    /// Creates an allocator over a new pool with memory of `source`.
+    ///
+    /// # Errors
+    /// If an option is out of range, or if guard mode is requested and the source has no guard.
+    pub fn over(source: impl HostAccessible + 'static, options: Options) -> Result<Self, OptionsError> {
+        Ok(Self(Arc::new(Pool::new(source, options)?)))
     }
 
     /// Returns the pool's counters.
@@ -106,7 +115,7 @@ fn slice(start: NonNull<u8>, size: u64) -> NonNull<[u8]> {
     NonNull::slice_from_raw_parts(start, usize::try_from(size).unwrap_or(0))
 }
 
-// SAFETY: a block is an allocation of a pool of host memory, which no other code can free: the pool is private, and
+// SAFETY: a block is an allocation of a pool over a source of accessible memory, which no other code can free: the pool is private, and
 // lives as long as any clone. A resize keeps its address and its content.
 unsafe impl Allocator for PoolAllocator {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {

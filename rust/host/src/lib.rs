@@ -8,6 +8,7 @@ use std::sync::Arc;
 use allotment::source::{Grant, PageSource, RegionSource, ReserveError};
 use allotment::{Gauge, Headroom, MemoryGuard};
 
+mod accessible;
 mod admission;
 mod clear;
 #[cfg(feature = "allocator-api2")]
@@ -24,6 +25,7 @@ mod userfault;
 #[path = "no_userfault.rs"]
 mod userfault;
 
+pub use accessible::HostAccessible;
 pub use admission::{AdmissionControl, MachineOutOfMemory};
 pub use clear::clear;
 #[cfg(feature = "allocator-api2")]

@@ -135,7 +135,7 @@ fn pages_that_were_written_to_are_counted() {
 
 #[test]
 fn a_trim_discards_free_pages_beside_live_allocations() {
-    let pool = Pool::new(HostMemory::new(), Options { growth: false, ..Options::new(64 << 20) }).unwrap();
+    let pool = Pool::new(HostMemory::new(), Options::new(64 << 20).growth(false)).unwrap();
     let quarters = [(); 4].map(|()| pool.allocate(16 << 20).unwrap());
     let span = |a: &allotment::Allocation| Grant { address: a.address, bytes: a.size };
     for quarter in &quarters {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use allocator_api2::boxed::Box;
 use allocator_api2::vec::Vec;
 use allotment::Options;
-use allotment_host::PoolAllocator;
+use allotment::source::{Call, Cap, Capped, Log, Recording};
+use allotment_host::{HostMemory, PoolAllocator};
 
 fn memory(limit: u64) -> PoolAllocator {
     PoolAllocator::new(Options::new(limit)).expect("in range")
@@ -55,4 +56,27 @@ fn alignments_above_the_granule_and_zero_bytes_are_kept() {
     assert!((&raw const *page).addr().is_multiple_of(4096) && page.0 == [7; 4096]);
     let nothing = Box::new_in((), memory.clone());
     assert_eq!((memory.stats().expect("this process").num_live, *nothing), (1, ()));
+}
+
+#[test]
+fn a_list_in_memory_of_wrapped_sources_ends_at_their_cap_and_gives_it_back() {
+    let (cap, log) = (Cap::new(4 << 20), Log::default());
+    let source = Recording::new(Capped::new(HostMemory::new(), cap.clone()), log.clone());
+    let memory = PoolAllocator::over(source, Options::new(1 << 30)).expect("in range");
+    let mut list: Vec<u8, _> = Vec::new_in(memory.clone());
+    list.resize(1 << 20, 7);
+    assert!(list.try_reserve(8 << 20).is_err());
+    assert!(list.iter().all(|&byte| byte == 7) && cap.used() >= 1 << 20);
+    drop(list);
+    memory.trim().expect("this process");
+    assert_eq!(cap.used(), 0);
+    let (mut granted, mut released) = (0, 0);
+    for call in log.take() {
+        if let Call::Reserve { answer: Some(grant), .. } = call {
+            granted += grant.bytes;
+        } else if let Call::Release(region) = call {
+            released += region.bytes;
+        }
+    }
+    assert!(granted >= 1 << 20 && granted == released);
 }

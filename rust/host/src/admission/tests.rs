@@ -21,7 +21,7 @@ const MARGIN_OF_ALL: u64 = 128 * MIB;
 
 fn admission(available: u64) -> AdmissionControl {
     AVAILABLE.set(Some(available));
-    let pool = Pool::new(HostMemory::new(), Options { growth: false, ..Options::new(4096 * MIB) }).unwrap();
+    let pool = Pool::new(HostMemory::new(), Options::new(4096 * MIB).growth(false)).unwrap();
     AdmissionControl { machine_memory, ..AdmissionControl::new(&Arc::new(pool)) }
 }
 

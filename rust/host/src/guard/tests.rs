@@ -77,7 +77,7 @@ fn released_memory_is_not_touched() {
 
 #[test]
 fn a_pool_over_host_memory_finds_what_is_written_beside_an_allocation_and_after_its_free() {
-    let options = Options { guard: true, ..Options::new(64 << 20) };
+    let options = Options::new(64 << 20).guard(true);
     let pool = Pool::new(HostMemory::new(), options).unwrap();
     for requested in [1_u64, 255, 256, 257, 1000, 4096, (1 << 20) + 3] {
         for (place, offset) in [
