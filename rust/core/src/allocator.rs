@@ -129,6 +129,10 @@ impl<S: RegionSource> Allocator<S> {
         }
         if self.options.trim_on_oom && self.tables.release_would_help(request.needed) {
             self.release_free_regions();
+            // The best fit may be another chunk now, which holds an aligned piece.
+            if let Some(allocation) = self.tables.try_allocate(request) {
+                return Ok(allocation);
+            }
             if let Some(allocation) = self.grow(request, &mut source_refused)? {
                 return Ok(allocation);
             }

@@ -102,3 +102,20 @@ fn a_dropped_allocator_gives_back_what_is_free() {
     drop(allocator);
     assert_eq!(cap.used(), 4 << 20, "a region in use stays");
 }
+
+#[test]
+fn an_aligned_request_is_served_without_growth_once_a_better_fit_is_released() {
+    let options = Options::new(1 << 20).growth(false);
+    let mut allocator = Allocator::new(AddressSpace::new(256), options).expect("in range");
+    let aligned = allocator.allocate(264_704).expect("fits");
+    allocator.allocate((1 << 20) - 264_704).expect("fits");
+    allocator.set_limit((1 << 20) + 252_160).expect("in range");
+    // The second region fits the request better than the first hole, but has no piece at a multiple of 2^14.
+    let better = allocator.allocate(252_160).expect("grows");
+    assert_eq!(better.address % (1 << 14), 256);
+    allocator.free(better.address).expect("live");
+    allocator.free(aligned.address).expect("live");
+    allocator.set_limit((1 << 20) + 264_960).expect("in range");
+    let served = allocator.allocate(Request::new(248_577).align(1 << 14)).expect("fits");
+    assert_eq!((served.address, allocator.stats().num_regions), (aligned.address, 1));
+}
