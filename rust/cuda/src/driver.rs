@@ -10,6 +10,7 @@ use libloading::Library;
 use crate::error::CudaError;
 use crate::sys::{self, Address, Context, Device, Functions, Status, StreamIdentity, Uuid, VirtualFunctions};
 
+mod copies;
 mod streams;
 mod virtual_memory;
 

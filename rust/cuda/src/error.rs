@@ -1,5 +1,8 @@
 //! Errors of the CUDA driver and of the way to it.
 
+use std::sync::Arc;
+
+use allotment::source::ReserveError;
 use thiserror::Error;
 
 /// Why the CUDA driver did not do what it was asked for.
@@ -65,6 +68,11 @@ impl CudaError {
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self, Self::Call { code: crate::sys::OUT_OF_MEMORY, .. })
     }
+}
+
+/// Converts an error of a request: without memory the source declines, everything else is its failure.
+pub(crate) fn refusal(error: CudaError) -> ReserveError {
+    if error.is_out_of_memory() { ReserveError::Declined } else { ReserveError::Failed(Arc::new(error)) }
 }
 
 fn existing(count: u32) -> String {

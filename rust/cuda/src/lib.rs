@@ -4,7 +4,7 @@
 //! sys      types, constants, table of functions
 //! driver   each function as a method that returns a Result
 //! device, context, teardown          devices; whose memory it is; what is still to be given back
-//! plain, virtual_memory              the two sources
+//! plain, virtual_memory, pages       the two sources; memory that is mapped page by page
 //! addresses, free_memory             reserved addresses; the gauge
 //! stream_order                       which stream waits for which, for memory that streams share
 //! ```
@@ -15,6 +15,7 @@ mod device;
 mod driver;
 mod error;
 mod free_memory;
+mod pages;
 mod plain;
 mod stream_order;
 mod sys;

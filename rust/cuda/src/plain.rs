@@ -7,7 +7,7 @@ use allotment::source::{Gauge, Grant, RegionSource, ReserveError};
 
 use crate::context::DeviceContext;
 use crate::driver::Driver;
-use crate::error::CudaError;
+use crate::error::{CudaError, refusal};
 use crate::free_memory::FreeMemory;
 use crate::teardown::{Step, Teardown};
 
@@ -95,9 +95,4 @@ impl Drop for CudaMemory {
         self.teardown.run(&self.context);
         self.teardown.run(&self.context);
     }
-}
-
-/// Converts an error of a request: without memory the source declines, everything else is its failure.
-pub(crate) fn refusal(error: CudaError) -> ReserveError {
-    if error.is_out_of_memory() { ReserveError::Declined } else { ReserveError::Failed(Arc::new(error)) }
 }

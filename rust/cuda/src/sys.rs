@@ -85,6 +85,7 @@ pub(crate) const NOT_INITIALIZED: Status = 3;
 pub(crate) const NO_DEVICE: Status = 100;
 /// The work before an event is not done.
 pub(crate) const NOT_READY: Status = 600;
+pub(crate) const NOT_SUPPORTED: Status = 801;
 
 pub(crate) const COMPUTE_CAPABILITY_MAJOR: c_uint = 75;
 pub(crate) const COMPUTE_CAPABILITY_MINOR: c_uint = 76;
@@ -179,6 +180,8 @@ table! {
         memory_info = "cuMemGetInfo_v2"(*mut usize, *mut usize);
         allocate = "cuMemAlloc_v2"(*mut Address, usize);
         free = "cuMemFree_v2"(Address);
+        copy_to_host = "cuMemcpyDtoH_v2"(*mut c_void, Address, usize);
+        copy_from_host = "cuMemcpyHtoD_v2"(Address, *const c_void, usize);
         create_event = "cuEventCreate"(*mut Event, c_uint);
         destroy_event = "cuEventDestroy_v2"(Event);
         record_event = "cuEventRecord"(Event, Stream);

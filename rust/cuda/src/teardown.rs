@@ -58,8 +58,13 @@ impl Teardown {
             Ok(()) => {}
             // At the end of the process the driver may end first, with all memory.
             Err(CudaError::Call { code: sys::DEINITIALIZED, .. } | CudaError::Forked) => self.pending.clear(),
-            Err(error) => self.failure = self.failure.take().or(Some(error)),
+            Err(error) => self.fail_later(error),
         }
+    }
+
+    /// Keeps a failure of a call that has done its work for the next report.
+    pub(crate) fn fail_later(&mut self, failure: CudaError) {
+        self.failure = self.failure.take().or(Some(failure));
     }
 
     /// Returns whether the step has not been taken.

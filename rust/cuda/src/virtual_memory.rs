@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use allotment::source::{Gauge, Grant, RegionSource, ReserveError};
+use allotment::source::{Gauge, Grant, PageSource, RegionSource, ReserveError};
 
 use crate::addresses::AddressRange;
 use crate::context::DeviceContext;
 use crate::driver::{Driver, VirtualMemory};
-use crate::error::CudaError;
+use crate::error::{CudaError, refusal};
 use crate::free_memory::FreeMemory;
-use crate::plain::refusal;
+use crate::pages::MappedPages;
 use crate::sys::VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
 use crate::teardown::{Step, Teardown};
 
@@ -27,8 +27,8 @@ use crate::teardown::{Step, Teardown};
 /// work on any of it. A dropped source unmaps everything: nothing may use its memory then.
 #[derive(Debug)]
 pub struct CudaVirtualMemory {
-    context: Arc<DeviceContext>,
-    granularity: u64,
+    pub(crate) context: Arc<DeviceContext>,
+    pub(crate) granularity: u64,
     /// Addresses to reserve at once.
     range_bytes: u64,
     ranges: Vec<AddressRange>,
@@ -36,7 +36,8 @@ pub struct CudaVirtualMemory {
     grants: BTreeMap<u64, u64>,
     /// Spans whose addresses become free when nothing is mapped there any more.
     leaving: Vec<Grant>,
-    teardown: Teardown,
+    pub(crate) pages: MappedPages,
+    pub(crate) teardown: Teardown,
 }
 
 impl CudaVirtualMemory {
@@ -62,6 +63,7 @@ impl CudaVirtualMemory {
             ranges: Vec::new(),
             grants: BTreeMap::new(),
             leaving: Vec::new(),
+            pages: MappedPages::default(),
             teardown: Teardown::default(),
         })
     }
@@ -112,7 +114,7 @@ impl CudaVirtualMemory {
         let mut is_reserved = false;
         let result = self.context.with(|driver| {
             let memory = virtual_memory(driver, self.context.ordinal)?;
-            range.address = memory.reserve_addresses(length(range.bytes))?;
+            range.address = memory.reserve_addresses(length(range.bytes), 0)?;
             is_reserved = true;
             Ok(())
         });
@@ -126,8 +128,17 @@ impl CudaVirtualMemory {
         Ok(span)
     }
 
+    /// Gives back what is to be given back.
+    ///
+    /// # Errors
+    /// If that fails, or did so before and no call has reported it.
+    pub(crate) fn settle(&mut self) -> Result<(), ReserveError> {
+        self.tear_down();
+        self.teardown.report().map_err(refusal)
+    }
+
     /// Gives back what is to be given back, and frees the addresses of what is unmapped.
-    fn tear_down(&mut self) {
+    pub(crate) fn tear_down(&mut self) {
         self.teardown.run(&self.context);
         let Self { leaving, ranges, teardown, .. } = self;
         leaving.retain(|&span| {
@@ -142,8 +153,7 @@ impl CudaVirtualMemory {
 
 impl RegionSource for CudaVirtualMemory {
     fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
-        self.tear_down();
-        self.teardown.report().map_err(refusal)?;
+        self.settle()?;
         let mapped_bytes = bytes.checked_next_multiple_of(self.granularity);
         let mapped_bytes =
             mapped_bytes.filter(|_| alignment <= self.granularity).ok_or(ReserveError::Declined)?;
@@ -181,6 +191,10 @@ impl RegionSource for CudaVirtualMemory {
         true
     }
 
+    fn pages(&mut self) -> Option<&mut dyn PageSource> {
+        Some(self)
+    }
+
     fn gauge(&self) -> Option<Arc<dyn Gauge>> {
         Some(Arc::new(FreeMemory::new(&self.context)))
     }
@@ -191,6 +205,7 @@ impl Drop for CudaVirtualMemory {
         for (address, bytes) in std::mem::take(&mut self.grants) {
             self.teardown.push(Step::Unmap(self.mapped(Grant { address, bytes })));
         }
+        self.pages.give_back(&mut self.teardown);
         for range in self.ranges.drain(..) {
             self.teardown.push(Step::FreeAddresses(range.span));
         }
@@ -200,11 +215,11 @@ impl Drop for CudaVirtualMemory {
     }
 }
 
-fn virtual_memory(driver: &Driver, ordinal: u32) -> Result<VirtualMemory<'_>, CudaError> {
+pub(crate) fn virtual_memory(driver: &Driver, ordinal: u32) -> Result<VirtualMemory<'_>, CudaError> {
     driver.virtual_memory().ok_or(CudaError::NoVirtualMemory { ordinal })
 }
 
-fn length(bytes: u64) -> usize {
+pub(crate) fn length(bytes: u64) -> usize {
     // Longer than any memory, for the driver to refuse.
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }

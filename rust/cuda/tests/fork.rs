@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use allotment::source::{RegionSource, ReserveError};
+use allotment::source::{Grant, PageSource, RegionSource, ReserveError};
 use allotment_cuda::{CudaError, CudaMemory, CudaVirtualMemory, Driver};
 
 mod support;
@@ -39,6 +39,9 @@ fn a_child_gets_a_clear_error_and_calls_nothing() {
     let mut plain = CudaMemory::new(&driver, 0).unwrap();
     let mut mapped = CudaVirtualMemory::new(&driver, 0).unwrap();
     let grants = [plain.reserve(MIB, 256).unwrap(), mapped.reserve(MIB, 256).unwrap()];
+    let range = mapped.reserve_addresses(8 * MIB, 2 * MIB).unwrap();
+    let page = Grant { bytes: 2 * MIB, ..range };
+    mapped.commit(page).unwrap();
     let gauge = plain.gauge().unwrap();
     // The child's copy is dropped there, the parent's here.
     let mut sources = Some((plain, mapped));
@@ -57,6 +60,12 @@ fn a_child_gets_a_clear_error_and_calls_nothing() {
             && driver.memory_info(0) == Err(CudaError::Forked)
             && forked(plain.reserve(MIB, 256))
             && forked(mapped.reserve(MIB, 256))
+            && forked(
+                mapped.commit(Grant { address: range.address + 2 * MIB, bytes: 2 * MIB }).map(|()| range),
+            )
+            && forked(mapped.move_pages(page, range.address + 4 * MIB).map(|()| range))
+            && mapped.decommit(page).is_err()
+            && mapped.read(range.address, &mut [0; 8]).is_err()
             && gauge.headroom() == allotment::Headroom::UNKNOWN;
         plain.release(grants[0]);
         drop((plain, mapped));

@@ -29,11 +29,12 @@ impl VirtualMemory<'_> {
         Ok(bytes)
     }
 
-    pub(crate) fn reserve_addresses(&self, bytes: usize) -> Result<Address, CudaError> {
+    /// Reserves addresses at a multiple of `alignment`, a power of two, or of the driver's own unit with 0.
+    pub(crate) fn reserve_addresses(&self, bytes: usize, alignment: usize) -> Result<Address, CudaError> {
         let mut start: Address = 0;
         // SAFETY: the pointer is to a local variable; the driver chooses the addresses.
         self.driver.call("cuMemAddressReserve", || unsafe {
-            (self.functions.reserve_addresses)(&raw mut start, bytes, 0, 0, 0)
+            (self.functions.reserve_addresses)(&raw mut start, bytes, alignment, 0, 0)
         })?;
         Ok(start)
     }
@@ -66,6 +67,11 @@ impl VirtualMemory<'_> {
     pub(crate) fn unmap(&self, start: Address, bytes: usize) -> Result<(), CudaError> {
         // SAFETY: the caller has mapped this span, and no longer uses it.
         self.driver.call("cuMemUnmap", || unsafe { (self.functions.unmap)(start, bytes) })
+    }
+
+    /// Waits for the device.
+    pub(crate) fn synchronize(&self) -> Result<(), CudaError> {
+        self.driver.synchronize()
     }
 
     pub(crate) fn set_access(&self, start: Address, bytes: usize, device: Device) -> Result<(), CudaError> {

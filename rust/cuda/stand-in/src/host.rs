@@ -61,6 +61,26 @@ pub(crate) unsafe fn drop_content(start: usize, bytes: usize) -> bool {
     unsafe { mmap_anonymous(pointer(start), bytes, ProtFlags::empty(), flags) }.is_ok()
 }
 
-fn pointer(address: usize) -> *mut c_void {
+/// Copies the content of a part of a span to another, which reads as zero.
+///
+/// # Safety
+/// Both lie within live spans and allow access, and they do not overlap.
+pub(crate) unsafe fn copy(from: usize, to: usize, bytes: usize) {
+    const BLOCK: usize = 4096;
+    for offset in (0..bytes).step_by(BLOCK) {
+        let length = BLOCK.min(bytes - offset);
+        // SAFETY: the caller vouches for both.
+        let (from, to) = unsafe {
+            let from = std::slice::from_raw_parts(pointer(from + offset).cast::<u8>(), length);
+            (from, std::slice::from_raw_parts_mut(pointer(to + offset).cast::<u8>(), length))
+        };
+        // Zeros need no copy, which would take memory.
+        if *from != [0; BLOCK][..length] {
+            to.copy_from_slice(from);
+        }
+    }
+}
+
+pub(crate) fn pointer(address: usize) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(address)
 }

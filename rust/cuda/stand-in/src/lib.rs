@@ -3,6 +3,7 @@
 
 mod context;
 mod control;
+mod copies;
 mod device;
 mod host;
 mod plain;

@@ -67,7 +67,10 @@ pub(crate) struct Physical {
     pub(crate) device: usize,
     /// Whether its creator has not released it.
     pub(crate) is_held: bool,
-    pub(crate) is_mapped: bool,
+    /// The number of its mappings.
+    pub(crate) mappings: usize,
+    /// The starts of its mappings with access, in the order in which they got it. The last one has the content.
+    pub(crate) accessible: Vec<u64>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State {
@@ -136,7 +139,7 @@ impl State {
 
     /// Frees physical memory that is neither held nor mapped.
     pub(crate) fn settle(&mut self, handle: u64) {
-        let gone = self.handles.get(&handle).is_some_and(|memory| !memory.is_held && !memory.is_mapped);
+        let gone = self.handles.get(&handle).is_some_and(|memory| !memory.is_held && memory.mappings == 0);
         if gone && let Some(memory) = self.handles.remove(&handle) {
             self.discharge(memory.device, memory.bytes);
         }

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
 
 use crate::device::{find, write};
-use crate::host::{HostSpan, allow_access, drop_content};
+use crate::host::{HostSpan, allow_access, copy, drop_content};
 use crate::state::{Physical, Range, State, call_initialized};
 use crate::status::{INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY, Status};
 
@@ -55,10 +55,11 @@ unsafe extern "C" fn cuMemAddressReserve(
 ) -> Status {
     call_initialized(c"cuMemAddressReserve", |state| {
         let unit = granularity(state, 0)?;
-        let is_aligned = alignment == 0 || alignment.is_power_of_two() && alignment as u64 <= unit;
+        let is_aligned = alignment == 0 || alignment.is_power_of_two();
         if bytes == 0 || !(bytes as u64).is_multiple_of(unit) || !is_aligned || flags != 0 {
             return Err(INVALID_VALUE);
         }
+        let unit = unit.max(alignment as u64);
         let span =
             bytes.checked_add(address(unit)?).and_then(HostSpan::without_access).ok_or(OUT_OF_MEMORY)?;
         let first = span.start().next_multiple_of(unit);
@@ -100,7 +101,8 @@ unsafe extern "C" fn cuMemCreate(
         unsafe { write(handle, number) }?;
         state.charge(device, bytes)?;
         state.next_handle += 1;
-        state.handles.insert(number, Physical { bytes, device, is_held: true, is_mapped: false });
+        let memory = Physical { bytes, device, is_held: true, mappings: 0, accessible: Vec::new() };
+        state.handles.insert(number, memory);
         Ok(())
     })
 }
@@ -128,12 +130,8 @@ extern "C" fn cuMemMap(start: u64, bytes: usize, offset: usize, handle: u64, fla
         if !is_reserved || !is_free || !is_aligned || bytes != memory.bytes || offset != 0 || flags != 0 {
             return Err(INVALID_VALUE);
         }
-        // NVIDIA's driver maps a handle at several addresses; there is no call for that.
-        if memory.is_mapped {
-            return Err(NOT_SUPPORTED);
-        }
         state.mappings.insert(start, (bytes, handle));
-        state.handles.entry(handle).and_modify(|memory| memory.is_mapped = true);
+        state.handles.entry(handle).and_modify(|memory| memory.mappings += 1);
         Ok(())
     })
 }
@@ -142,13 +140,25 @@ extern "C" fn cuMemMap(start: u64, bytes: usize, offset: usize, handle: u64, fla
 extern "C" fn cuMemUnmap(start: u64, bytes: usize) -> Status {
     call_initialized(c"cuMemUnmap", |state| {
         let mapped = whole_mappings(state, start, bytes as u64)?;
+        for &(first, handle) in &mapped {
+            // Another mapping with access gets the content.
+            if let Some(memory) = state.handles.get_mut(&handle)
+                && memory.accessible.pop_if(|last| *last == first).is_some()
+                && let Some(&other) = memory.accessible.last()
+            {
+                move_content(first, other, memory.bytes)?;
+            }
+        }
         // SAFETY: the span lies within a reserved range.
         if !unsafe { drop_content(address(start)?, bytes) } {
             return Err(OUT_OF_MEMORY);
         }
         for (first, handle) in mapped {
             state.mappings.remove(&first);
-            state.handles.entry(handle).and_modify(|memory| memory.is_mapped = false);
+            state.handles.entry(handle).and_modify(|memory| {
+                memory.mappings -= 1;
+                memory.accessible.retain(|&mapping| mapping != first);
+            });
             state.settle(handle);
         }
         Ok(())
@@ -168,8 +178,34 @@ unsafe extern "C" fn cuMemSetAccess(start: u64, bytes: usize, access: *const Acc
             && access.flags == 3
             && is_own
             && unsafe { allow_access(address(start)?, bytes) };
-        is_allowed.then_some(()).ok_or(INVALID_VALUE)
+        if !is_allowed {
+            return Err(INVALID_VALUE);
+        }
+        for (first, handle) in mapped {
+            let Some(memory) = state.handles.get_mut(&handle) else { continue };
+            if !memory.accessible.contains(&first) {
+                if let Some(&other) = memory.accessible.last() {
+                    move_content(other, first, memory.bytes)?;
+                }
+                memory.accessible.push(first);
+            }
+        }
+        Ok(())
     })
+}
+
+/// Moves the content of a mapping to another one of the same memory, as addresses of this process cannot share it.
+/// NVIDIA's driver gives access by both.
+fn move_content(from: u64, to: u64, bytes: u64) -> Result<(), Status> {
+    let (from, to, bytes) = (address(from)?, address(to)?, address(bytes)?);
+    // SAFETY: both are mappings of this driver, which is what the caller vouches for.
+    let is_moved = unsafe {
+        allow_access(to, bytes) && {
+            copy(from, to, bytes);
+            drop_content(from, bytes)
+        }
+    };
+    is_moved.then_some(()).ok_or(OUT_OF_MEMORY)
 }
 
 /// Returns starts and handles of the mappings that cover a span exactly.
