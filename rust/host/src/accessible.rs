@@ -1,6 +1,6 @@
 //! Sources of memory that this process may read and write.
 
-use allotment::source::{Capped, FailingSource, Recording, RegionSource};
+use allotment::source::{Capped, CheckedPages, FailingPages, FailingSource, Recording, RegionSource};
 
 use crate::HostMemory;
 
@@ -15,7 +15,8 @@ use crate::HostMemory;
 /// # Safety
 /// Each granted span is memory of this process that all threads may read and write, from its grant until
 /// [`RegionSource::release`] of a region that contains it, or until the process ends if no such call comes: the end of
-/// the source takes no granted memory back. It overlaps no other live grant, and no memory that other code uses. The
+/// the source takes no granted memory back. For [`RegionSource::pages`] a span is granted when it is committed or moved
+/// to, until it is decommitted or moved away. It overlaps no other live grant, and no memory that other code uses. The
 /// source accesses it only as [`RegionSource::discard`], [`RegionSource::pages`] and [`RegionSource::guard`] say, within
 /// the spans that are passed.
 ///
@@ -56,3 +57,9 @@ unsafe impl<S: HostAccessible, R> HostAccessible for FailingSource<S, R> where S
 
 // SAFETY: the same.
 unsafe impl<S: HostAccessible> HostAccessible for Recording<S> {}
+
+// SAFETY: the same.
+unsafe impl<S: HostAccessible> HostAccessible for CheckedPages<S> {}
+
+// SAFETY: the same.
+unsafe impl<S: HostAccessible, R> HostAccessible for FailingPages<S, R> where Self: RegionSource {}
