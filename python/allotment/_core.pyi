@@ -665,6 +665,8 @@ class Pool:
             allocations and frees of up to 32 KiB need no lock. False by default: decisions differ from TensorFlow's
             then. What is kept is free for every request: it is given back before a refusal, and by each trim,
             snapshot and scope. Guard mode and ``owner_tags`` leave the caches unused.
+        record_events: Keep this many of the last events from the pool's first one on, in ``pool.recording``: see
+            ``record()``. ``None`` (default): none.
         idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``
             (default): never. One thread of the process does so for all pools.
         limit_set_by: The setting that decided the limit, for reports; ``"limit"`` by default.
@@ -713,6 +715,7 @@ class Pool:
         name: str | None = None,
         owner_tags: bool | None = None,
         thread_caches: bool = False,
+        record_events: int | None = None,
         idle_trim_seconds: float | None = None,
         limit_set_by: str = "limit",
         guard: bool | None = None,
@@ -828,6 +831,7 @@ class Pool:
         *,
         events: int | None = 65536,
         on_oom: str | os.PathLike[str] | None = None,
+        stacks: int = 0,
     ) -> Recording:
         """Record the pool's events, into a file or a ring of the last ones.
 
@@ -838,6 +842,8 @@ class Pool:
                 killed. ``None`` (default): a ring in memory.
             events: The most events of the ring; 65,536 by default. With a file, the most that wait to be written.
             on_oom: Without ``file``: a file that receives the ring when a request was refused.
+            stacks: Number of innermost frames of Python's stack that the recording notes for each request, up to 64; 0
+                by default. They take each request some microseconds. A pool with ``owner_tags`` notes lines instead.
 
         Returns:
             An ``allotment.trace.Recording``, which ends at ``stop()`` or as a context manager.
@@ -846,6 +852,9 @@ class Pool:
             OSError: The file cannot be written.
             ValueError: An argument is out of range.
         """
+    @property
+    def recording(self) -> Recording | None:
+        """The recording that ``record_events`` began; ``None`` without it."""
     def scope(self, name: str, *, limit: _Size | None = None, every_thread: bool = False) -> Scope:
         """Return a context manager that counts what its block allocates, with an optional limit.
 
@@ -971,12 +980,14 @@ class EventLog:
     Args:
         events: The most events that it holds.
         keep: Which events a full buffer keeps, ``"last"`` or ``"first"``; the others are counted as lost.
+        stacks: Number of innermost frames of Python's stack that the events of requests have as their tag; 0 by
+            default. Pools with ``owner_tags`` have their own tags instead.
 
     Raises:
         ValueError: An argument is out of range.
     """
 
-    def __new__(cls, events: int, keep: Literal["last", "first"]) -> Self: ...
+    def __new__(cls, events: int, keep: Literal["last", "first"], stacks: int = 0) -> Self: ...
     def start(self, pool: Pool) -> None:
         """Record a pool from now on: first its live allocations, by address."""
     def start_all(self) -> None:

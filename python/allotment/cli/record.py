@@ -13,13 +13,17 @@ from allotment.cli.command import BadInput, Outcome
 _SIGNALLED = 128
 
 
-def record_program(output: str, program: Sequence[str], *, tags: bool) -> Outcome:
+def record_program(
+    output: str, program: Sequence[str], *, tags: bool, stacks: int = 0, last: int | None = None
+) -> Outcome:
     """Run a program with ``ALLOTMENT_RECORD`` set; return its exit status.
 
     Args:
         output: The trace. A file that is there is replaced.
         program: The program and its arguments.
         tags: Whether pools note which line of Python asked for each allocation.
+        stacks: Number of frames of Python's stack to note for each allocation.
+        last: Number of the last events to keep; ``None`` for all.
 
     Raises:
         BadInput: The program cannot be run, or the trace cannot be written.
@@ -31,7 +35,10 @@ def record_program(output: str, program: Sequence[str], *, tags: bool) -> Outcom
         raise BadInput(f"-o {output}: cannot be written: its folder is not there or is not writable")
     if os.path.exists(output):
         os.unlink(output)
-    environment = os.environ | {"ALLOTMENT_RECORD": output} | ({"ALLOTMENT_OWNER_TAGS": "1"} if tags else {})
+    settings = {"RECORD": output, "RECORD_STACKS": str(stacks), "RECORD_EVENTS": str(last or 0)}
+    environment = os.environ | {f"ALLOTMENT_{name}": text for name, text in settings.items()}
+    if tags:
+        environment["ALLOTMENT_OWNER_TAGS"] = "1"
     problem = None
     try:
         status = subprocess.run(program, env=environment, check=False).returncode

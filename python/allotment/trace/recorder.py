@@ -30,10 +30,14 @@ class Recording:
     ``.npz``. A recording that was not stopped ends when the interpreter exits.
     """
 
-    def __init__(self, log: EventLog, file: str | None, on_oom: str | None) -> None:
+    def __init__(
+        self, log: EventLog, file: str | None, on_oom: str | None, at_end: str | None = None
+    ) -> None:
         self._log = log
         self._path = file
         self._on_oom = on_oom
+        #: The file that receives the ring at the end, unless a refusal wrote it.
+        self._at_end = at_end
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._stopped = threading.Event()
@@ -109,6 +113,7 @@ class Recording:
         with self._lock:
             self._flush()
             self._dump_refusal()
+            self._dump_end()
             file, self._file = self._file, None
             if file is not None and self._path is not None:
                 file.close()
@@ -149,6 +154,15 @@ class Recording:
             self._failure = error
             self._log.stop()
 
+    def _dump_end(self) -> None:
+        """Write the ring at the end if that was asked for and no refusal wrote it, which it would replace."""
+        path, self._at_end = self._at_end, None
+        if path is not None and not self._dumped:
+            try:
+                self.dump(path)
+            except OSError as error:
+                self._failure = error
+
     def _dump_refusal(self) -> None:
         """Write the ring if a request was refused since the last time."""
         refused = self._log.refused
@@ -165,19 +179,28 @@ class Recording:
 _running: "weakref.WeakSet[Recording]" = weakref.WeakSet()
 
 
-def record(file: str | os.PathLike[str] | None = None, *, events: int | None = None) -> Recording:
+def record(
+    file: str | os.PathLike[str] | None = None,
+    *,
+    events: int | None = None,
+    on_oom: str | os.PathLike[str] | None = None,
+    stacks: int = 0,
+) -> Recording:
     """Record all pools of the process, and those that are made later.
 
     Args:
         file: The trace to write; ``None`` (default) for a ring in memory. :func:`read_traces` reads a program for each
             pool.
         events: The most events of the ring, 65,536 by default; with a file the most that wait to be written.
+        on_oom: Without ``file``: a file that receives the ring when a request was refused.
+        stacks: Number of frames of Python's stack that the recording notes for each request, the innermost ones, up to
+            64; 0 by default. It takes each request some microseconds. Pools with ``owner_tags`` note lines instead.
 
     Raises:
         OSError: The file cannot be written.
-        ValueError: ``events`` is out of range.
+        ValueError: An argument is out of range.
     """
-    log, recording = _new(file, events, None)
+    log, recording = _new(file, events, on_oom, stacks)
     log.start_all()
     return recording
 
@@ -188,29 +211,47 @@ def record_pool(
     *,
     events: int | None = None,
     on_oom: str | os.PathLike[str] | None = None,
+    stacks: int = 0,
 ) -> Recording:
     """Record one pool: see :meth:`allotment.Pool.record`."""
-    if file is not None and on_oom is not None:
-        raise ValueError("on_oom is of a ring: a file has the events before each refusal")
-    log, recording = _new(file, events, on_oom)
+    log, recording = _new(file, events, on_oom, stacks)
     log.start(pool)
     return recording
 
 
-def record_process(file: str) -> Recording:
-    """Record the process into ``file``, or ``file.PID`` if it exists: another process of the program records there."""
+def record_process(file: str, *, events: int | None = None, stacks: int = 0) -> Recording:
+    """Record the process into ``file``, or ``file.PID`` if it exists: another process of the program records there.
+
+    With ``events`` the file has that many of the last events: it is written when a request was refused, and at the end
+    if none was.
+    """
     try:
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except FileExistsError:
         file = f"{file}.{os.getpid()}"
-    return record(file)
+    if events is None:
+        return record(file, stacks=stacks)
+    log = EventLog(events, "last", stacks)
+    recording = Recording(log, None, file, file)
+    log.start_all()
+    return recording
+
+
+def ring(log: EventLog) -> Recording:
+    """Return the recording of a log that a pool fills from its first event on."""
+    return Recording(log, None, None)
 
 
 def _new(
-    file: str | os.PathLike[str] | None, events: int | None, on_oom: str | os.PathLike[str] | None
+    file: str | os.PathLike[str] | None,
+    events: int | None,
+    on_oom: str | os.PathLike[str] | None,
+    stacks: int,
 ) -> tuple[EventLog, Recording]:
+    if file is not None and on_oom is not None:
+        raise ValueError("on_oom is of a ring: a file has the events before each refusal")
     most = events if events is not None else DEFAULT_EVENTS if file is None else _WAITING_EVENTS
-    log = EventLog(most, "last" if file is None else "first")
+    log = EventLog(most, "last" if file is None else "first", stacks)
     path, dump = (None if one is None else os.fspath(one) for one in (file, on_oom))
     return log, Recording(log, path, dump)
 

@@ -60,6 +60,8 @@ mod streams;
 ///         allocations and frees of up to 32 KiB need no lock. False by default: decisions differ from TensorFlow's
 ///         then. What is kept is free for every request: it is given back before a refusal, and by each trim,
 ///         snapshot and scope. Guard mode and ``owner_tags`` leave the caches unused.
+///     record_events: Keep this many of the last events from the pool's first one on, in ``pool.recording``: see
+///         ``record()``. ``None`` (default): none.
 ///     idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``
 ///         (default): never. One thread of the process does so for all pools.
 ///     limit_set_by: The setting that decided the limit, for reports; ``"limit"`` by default.
@@ -103,6 +105,8 @@ pub(crate) struct Pool {
     garbage: Garbage,
     /// Admission control, for memory shared with the rest of the machine, such as that of a simulated GPU.
     admission: Option<Arc<AdmissionControl>>,
+    /// The ring of `record_events`. It refers to the pool weakly.
+    recording: Option<Py<PyAny>>,
 }
 
 #[pymethods]
@@ -110,11 +114,11 @@ impl Pool {
     #[new]
     #[pyo3(signature = (limit, *, growth = true, source = None, trim_on_oom = true, joins_regions = None,
         wait_seconds = 0.0, fragmentation_fraction = 0.0, policy = None, name = None, owner_tags = None,
-        thread_caches = false, idle_trim_seconds = None, limit_set_by = None, guard = None, quarantine = None,
+        thread_caches = false, record_events = None, idle_trim_seconds = None, limit_set_by = None, guard = None, quarantine = None,
         collect_garbage = None),
         text_signature = "(limit, *, growth=True, source='host', trim_on_oom=True, joins_regions=None, \
         wait_seconds=0.0, fragmentation_fraction=0.0, policy='tensorflow', name=None, owner_tags=None, \
-        thread_caches=False, idle_trim_seconds=None, limit_set_by='limit', guard=None, quarantine=None, \
+        thread_caches=False, record_events=None, idle_trim_seconds=None, limit_set_by='limit', guard=None, quarantine=None, \
         collect_garbage=None)")]
     #[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
     fn new(
@@ -130,6 +134,7 @@ impl Pool {
         name: Option<String>,
         owner_tags: Option<bool>,
         thread_caches: bool,
+        record_events: Option<usize>,
         idle_trim_seconds: Option<f64>,
         limit_set_by: Option<String>,
         guard: Option<bool>,
@@ -186,8 +191,9 @@ impl Pool {
                 }
             })?;
         }
+        let recording = record_events.map(|events| recording::start_ring(py, &core, events)).transpose()?;
         let (is_host_memory, streams) = (chosen.is_host_memory, chosen.streams);
-        Ok(Self { core, is_host_memory, streams, small_cache, garbage, admission })
+        Ok(Self { core, is_host_memory, streams, small_cache, garbage, admission, recording })
     }
 
     /// Give every wholly free region back to the source, and return their bytes.

@@ -13,6 +13,7 @@ use crate::error::IntoPyErr;
 use crate::interpreter::detach;
 use crate::pool::Pool;
 use crate::pool::registry;
+use crate::tag::stack;
 
 /// The most events of a log: their buffer has some tens of bytes each.
 const MAX_EVENTS: usize = 1 << 30;
@@ -23,11 +24,15 @@ static JOINED_BY_NEW: PerProcess<Mutex<Vec<Arc<Log>>>> =
 
 struct Log {
     events: CoreLog,
+    /// Number of frames of Python's stack that events have as their tag, 0 for none.
+    frames: usize,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
+    /// Whether requests take their stacks for this log.
+    takes_stacks: bool,
     /// Names of the pools that were ever recorded, by number.
     names: BTreeMap<u64, String>,
     pools: Vec<Weak<allotment::Pool>>,
@@ -39,6 +44,21 @@ struct State {
 impl Log {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has requests take their stacks from now on, if the log has any.
+    fn begin_stacks(&self) {
+        let mut state = self.state();
+        if self.frames > 0 && !state.takes_stacks {
+            state.takes_stacks = true;
+            stack::begin(self.frames);
+        }
+    }
+
+    fn end_stacks(&self) {
+        if std::mem::take(&mut self.state().takes_stacks) {
+            stack::end(self.frames);
+        }
     }
 
     fn join(&self, pool: &Arc<allotment::Pool>) -> Result<(), allotment::Unusable> {
@@ -75,6 +95,12 @@ impl Log {
     }
 }
 
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.end_stacks();
+    }
+}
+
 impl State {
     fn number(&mut self, tag: Arc<str>) -> i32 {
         let next = i32::try_from(self.tags.len()).unwrap_or(i32::MAX);
@@ -100,19 +126,38 @@ pub(crate) fn join_new(pool: &Arc<allotment::Pool>) {
 /// Args:
 ///     events: The most events that it holds.
 ///     keep: Which events a full buffer keeps, ``"last"`` or ``"first"``; the others are counted as lost.
+///     stacks: Number of innermost frames of Python's stack that the events of requests have as their tag; 0 by
+///         default. Pools with ``owner_tags`` have their own tags instead.
 ///
 /// Raises:
 ///     ValueError: An argument is out of range.
 #[pyclass(frozen, module = "allotment")]
 pub(crate) struct EventLog(Arc<Log>);
 
+impl EventLog {
+    /// Returns a log of the last events of a pool that was just made.
+    pub(crate) fn of_pool(pool: &Arc<allotment::Pool>, events: usize) -> PyResult<Self> {
+        let log = Self::new(events, "last", 0)?;
+        // A pool of this process cannot refuse it.
+        let _ = log.0.join(pool);
+        Ok(log)
+    }
+}
+
 #[pymethods]
 impl EventLog {
     #[new]
-    fn new(events: usize, keep: &str) -> PyResult<Self> {
+    #[pyo3(signature = (events, keep, stacks = 0))]
+    fn new(events: usize, keep: &str, stacks: usize) -> PyResult<Self> {
         if events == 0 || events > MAX_EVENTS {
             return Err(PyValueError::new_err(format!(
                 "events must be from 1 to {MAX_EVENTS}, not {events}"
+            )));
+        }
+        if stacks > stack::MAX_FRAMES {
+            return Err(PyValueError::new_err(format!(
+                "stacks must be from 0 to {} frames, not {stacks}",
+                stack::MAX_FRAMES
             )));
         }
         let keep = match keep {
@@ -122,11 +167,13 @@ impl EventLog {
                 return Err(PyValueError::new_err(format!("keep must be 'last' or 'first', not {other:?}")));
             }
         };
-        Ok(Self(Arc::new(Log { events: CoreLog::new(events, keep), state: Mutex::default() })))
+        let events = CoreLog::new(events, keep);
+        Ok(Self(Arc::new(Log { events, frames: stacks, state: Mutex::default() })))
     }
 
     /// Record a pool from now on: first its live allocations, by address.
     fn start(&self, py: Python<'_>, pool: &Pool) -> PyResult<()> {
+        self.0.begin_stacks();
         detach(py, || {
             pool.small_cache().flush();
             self.0.join(pool.core())
@@ -136,6 +183,7 @@ impl EventLog {
 
     /// Record all pools of the process, and those that are made from now on.
     fn start_all(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.begin_stacks();
         detach(py, || {
             JOINED_BY_NEW.get().lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&self.0));
             registry::alive().iter().try_for_each(|pool| self.0.join(pool))
@@ -145,6 +193,7 @@ impl EventLog {
 
     /// Record no pool any more.
     fn stop(&self, py: Python<'_>) {
+        self.0.end_stacks();
         detach(py, || {
             JOINED_BY_NEW
                 .get()

@@ -13,6 +13,8 @@ use pyo3::{ffi, intern};
 
 use crate::interpreter::frame;
 
+pub(crate) mod stack;
+
 /// The number of cached instructions.
 const TABLE_SIZE: usize = 1 << 10;
 
@@ -34,8 +36,20 @@ pub(crate) fn set_tag_of_thread(tag: Option<String>) -> Option<String> {
     set_tag(tag.map(Arc::from)).map(|tag| tag.to_string())
 }
 
+/// Runs `work` under the owner of a request in a pool with or without `owner_tags`.
+#[inline]
+pub(crate) fn with_owner<T>(py: Python<'_>, owner_tags: bool, work: impl FnOnce() -> T) -> T {
+    if owner_tags {
+        with_caller_line(py, work)
+    } else if stack::are_recorded() {
+        stack::with_stack(work)
+    } else {
+        work()
+    }
+}
+
 /// Runs `work` under this thread's tag, or else under that of the calling line.
-pub(crate) fn with_caller_line<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
+fn with_caller_line<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
     if is_tagged() {
         return work();
     }

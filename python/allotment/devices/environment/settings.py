@@ -32,6 +32,8 @@ VARIABLES: Final[tuple[Variable[Any], ...]] = (
     variables.COLLECT_GARBAGE,
     variables.OWNER_TAGS,
     variables.RECORD,
+    variables.RECORD_EVENTS,
+    variables.RECORD_STACKS,
     variables.POOL_POLICY,
     variables.REPLICA_DEADLINE,
     variables.TF_CONFIG,

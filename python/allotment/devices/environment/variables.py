@@ -154,6 +154,12 @@ def _read_whole_number(text: str) -> int:
     return number
 
 
+def _read_count(text: str) -> int:
+    if (count := _read_whole_number(text) if text else 0) < 0:
+        raise ValueError("it is negative")
+    return count
+
+
 def _read_reserve(text: str) -> int | None:
     if not text:
         return None
@@ -214,6 +220,20 @@ RECORD: Final[Variable[str]] = Variable(
     "",
     str,
     "the trace that receives the events of all pools",
+)
+RECORD_EVENTS: Final[Variable[int]] = Variable(
+    "ALLOTMENT_RECORD_EVENTS",
+    "a number; 0 for all events",
+    0,
+    _read_count,
+    "how many of the last events the trace of ALLOTMENT_RECORD receives, at a refusal or at the end",
+)
+RECORD_STACKS: Final[Variable[int]] = Variable(
+    "ALLOTMENT_RECORD_STACKS",
+    "a number up to 64; 0 for none",
+    0,
+    _read_count,
+    "how many frames of Python's stack the trace of ALLOTMENT_RECORD has for each request",
 )
 FORCE_GROWTH: Final[Variable[bool | None]] = Variable(
     "TF_FORCE_GPU_ALLOW_GROWTH",

@@ -67,7 +67,13 @@ impl Backend {
     #[inline(never)]
     fn take_uncached(&self, bytes: usize) -> AllocationOutcome {
         let take = || self.take_from_pool(bytes, || false);
-        if self.pool.options().owner_tags { tag::with_line_of_array(take) } else { take() }
+        if self.pool.options().owner_tags {
+            tag::with_line_of_array(take)
+        } else if tag::stack::are_recorded() {
+            tag::stack::with_stack(take)
+        } else {
+            take()
+        }
     }
 
     /// Allocates from the pool; calls `make_room` once before a refusal, which returns whether it freed anything.

@@ -109,10 +109,8 @@ pub(super) type Retry<'a> = &'a mut dyn FnMut(&AllocationAttempt) -> bool;
 impl Pool {
     /// Serves a request: attached on the fast path, detached on the slow path.
     pub(super) fn take(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
-        if self.core.options().owner_tags {
-            return tag::with_caller_line(py, || self.take_untagged(py, bytes, alignment));
-        }
-        self.take_untagged(py, bytes, alignment)
+        let take = || self.take_untagged(py, bytes, alignment);
+        tag::with_owner(py, self.core.options().owner_tags, take)
     }
 
     fn take_untagged(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {

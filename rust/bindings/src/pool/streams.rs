@@ -51,8 +51,7 @@ impl Pool {
         }
         let memory = self.stream_memory();
         let take = || self.retrying(py, |retry| memory.allocate(bytes, stream, retry));
-        let taken = if self.core.options().owner_tags { tag::with_caller_line(py, take) } else { take() };
-        taken?.map_err(|error| match error {
+        tag::with_owner(py, self.core.options().owner_tags, take)?.map_err(|error| match error {
             StreamAllocError::Pool(error) => self.add_details(py, error).into_py_err(py),
             error @ StreamAllocError::Driver(_) => error.into_py_err(py),
         })
