@@ -186,3 +186,28 @@ fn a_clear_of_moved_pages_zeroes_them() {
     assert!(moved.iter().all(|&byte| byte == 0));
     host.decommit(pages(range, HUGE, 8, 8)).unwrap();
 }
+
+#[test]
+fn late_writes_to_free_pages_do_not_stop_moves() {
+    if !moves() {
+        return;
+    }
+    for size in page_sizes() {
+        let mut host = HostMemory::new();
+        let range = host.reserve_addresses(18 * size, size).unwrap();
+        host.commit(pages(range, size, 0, 9)).unwrap();
+        bytes_at(pages(range, size, 0, 9)).fill(7);
+        // As a program does that uses memory after its free: to pages without memory, before and after they get it.
+        bytes_at(pages(range, size, 12, 1))[0] = 1;
+        host.move_pages(pages(range, size, 0, 8), range.address + 9 * size).unwrap();
+        assert_eq!(resident(pages(range, size, 0, 8)), 0, "all of it left");
+        assert!(bytes_at(pages(range, size, 8, 1)).iter().all(|&byte| byte == 7));
+        bytes_at(pages(range, size, 0, 1))[0] = 1;
+        host.move_pages(pages(range, size, 9, 8), range.address).unwrap();
+        assert_eq!(resident(pages(range, size, 9, 8)), 0);
+        assert!(resident(range) <= 9 * size);
+        bytes_at(pages(range, size, 0, 8)).fill(8);
+        assert!(bytes_at(pages(range, size, 8, 1)).iter().all(|&byte| byte == 7));
+        host.decommit(pages(range, size, 0, 8)).unwrap();
+    }
+}
