@@ -153,7 +153,7 @@ impl Bins {
     /// # Cost
     /// At most [`MAX_LIST`] comparisons, or one step for each digit of a size and an address; twice that if the
     /// request's own class has no fit.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_best_fit(&mut self, chunks: &mut ChunkTable, size: u64) -> Option<FreeChunk> {
         // A chunk of the request's own class may be too small; chunks of higher classes always fit.
         let mut candidates = self.occupied & (u64::MAX << class_of(size));

@@ -42,6 +42,8 @@ pub(crate) enum Place {
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
     sorted: Vec<Region>,
+    /// The index of the region that was located last; any number after a change of the regions.
+    recent: usize,
 }
 
 impl Regions {
@@ -67,6 +69,25 @@ impl Regions {
     pub(crate) fn locate(&self, address: u64) -> Option<(RegionId, u64)> {
         let start = self.find(address)?.span.address;
         Some((RegionId(start), address - start))
+    }
+
+    /// Returns the region that contains an address, or one that starts there if none does. Looks first into the region
+    /// that it found last.
+    #[inline(always)]
+    pub(crate) fn region_of(&mut self, address: u64) -> RegionId {
+        match self.sorted.get(self.recent) {
+            Some(Region { span, .. }) if address.wrapping_sub(span.address) < span.bytes => {
+                RegionId(span.address)
+            }
+            _ => self.search(address),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn search(&mut self, address: u64) -> RegionId {
+        self.recent = self.sorted.partition_point(|region| region.span.address <= address).saturating_sub(1);
+        RegionId(self.find(address).map_or(address, |region| region.span.address))
     }
 
     /// Finds the position of a new span; `None` if it overlaps a region.

@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use super::Pool;
@@ -10,7 +11,8 @@ use crate::chunk::region::RegionId;
 use crate::error::{AllocError, FreeError, ResizeError, Unusable};
 use crate::request::Request;
 use crate::tables::free_target::FreeTarget;
-use crate::tables::{Allocation, Tables};
+use crate::tables::{Allocation, ChunkRequest};
+use crate::units::GRANULE;
 
 /// Memory of a pool that is freed when it is dropped, with a value of the caller's in it.
 ///
@@ -47,22 +49,7 @@ pub struct Block<P: Borrow<Pool> = Arc<Pool>, T = ()> {
 struct Held<P: Borrow<Pool>> {
     pool: P,
     allocation: Allocation,
-    place: Place,
-}
-
-/// The place of an address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
     region: RegionId,
-    offset: u64,
-}
-
-impl Place {
-    /// Returns the place of an address of an allocation, or that of zero bytes.
-    fn of(tables: &Tables, address: u64) -> Self {
-        let (region, offset) = tables.regions.locate(address).unwrap_or((RegionId(address), 0));
-        Self { region, offset }
-    }
 }
 
 impl<P: Borrow<Pool>> Block<P> {
@@ -70,10 +57,27 @@ impl<P: Borrow<Pool>> Block<P> {
     ///
     /// # Errors
     /// As [`Pool::allocate`].
-    #[inline]
+    #[inline(always)]
     pub fn new<'a>(pool: P, request: impl Into<Request<'a>>) -> Result<Self, AllocError> {
-        let (allocation, place) = pool.borrow().allocate_placed(request.into())?;
-        Ok(Self { held: Held { pool, allocation, place }, data: () })
+        let request = request.into();
+        if let Some((allocation, region)) = pool.borrow().allocate_placed(request) {
+            return Ok(Self { held: Held { pool, allocation, region }, data: () });
+        }
+        Self::new_slow(pool, request)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_slow(pool: P, request: Request<'_>) -> Result<Self, AllocError> {
+        let shared = pool.borrow();
+        let allocation = shared.allocate(request)?;
+        match shared.with_state(|state| state.allocator.regions.region_of(allocation.address)) {
+            Ok(region) => Ok(Self { held: Held { pool, allocation, region }, data: () }),
+            Err(unusable) => {
+                shared.free_dropped(&allocation);
+                Err(unusable.into())
+            }
+        }
     }
 }
 
@@ -93,13 +97,13 @@ impl<P: Borrow<Pool>, T> Block<P, T> {
     /// Returns the region that contains the memory.
     #[must_use]
     pub fn region(&self) -> RegionId {
-        self.held.place.region
+        self.held.region
     }
 
     /// Returns the distance of the first byte from the start of its region.
     #[must_use]
     pub fn offset(&self) -> u64 {
-        self.held.place.offset
+        self.address() - self.held.region.start()
     }
 
     /// Returns the allocation: requested bytes and number, too.
@@ -166,9 +170,12 @@ impl<P: Borrow<Pool>> Held<P> {
 }
 
 impl<P: Borrow<Pool>> Drop for Held<P> {
+    #[inline(always)]
     fn drop(&mut self) {
-        if self.allocation.id != 0 {
-            self.pool.borrow().free_dropped(&self.allocation);
+        let Some(id) = NonZeroU64::new(self.allocation.id) else { return };
+        let (pool, address) = (self.pool.borrow(), self.allocation.address);
+        if pool.on_fast_path(|tables| tables.free(address, FreeTarget::number(id))).is_none() {
+            pool.free_dropped(&self.allocation);
         }
     }
 }
@@ -177,8 +184,8 @@ impl<P: Borrow<Pool>, T: fmt::Debug> fmt::Debug for Block<P, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Block")
             .field("allocation", &self.held.allocation)
-            .field("region", &self.held.place.region)
-            .field("offset", &self.held.place.offset)
+            .field("region", &self.held.region)
+            .field("offset", &self.offset())
             .field("data", &self.data)
             .finish_non_exhaustive()
     }
@@ -189,7 +196,7 @@ impl Pool {
     ///
     /// # Errors
     /// As [`Pool::allocate`].
-    #[inline]
+    #[inline(always)]
     pub fn block<'a>(&self, request: impl Into<Request<'a>>) -> Result<Block<&Self>, AllocError> {
         Block::new(self, request)
     }
@@ -198,6 +205,7 @@ impl Pool {
     ///
     /// # Errors
     /// As [`Pool::allocate`].
+    #[inline(always)]
     pub fn owned_block<'a>(
         self: &Arc<Self>,
         request: impl Into<Request<'a>>,
@@ -213,30 +221,23 @@ impl Pool {
         self.with_state(|state| state.allocator.regions.locate(address))
     }
 
-    #[inline]
-    fn allocate_placed(&self, request: Request<'_>) -> Result<(Allocation, Place), AllocError> {
-        let placed = |tables: &mut Tables, request| {
-            let allocation = tables.try_allocate(request)?;
-            Some((allocation, Place::of(tables, allocation.address)))
-        };
-        let fast = fast_request(request)
-            .and_then(|chunk_request| self.on_fast_path(|tables| placed(tables, chunk_request)));
-        fast.map_or_else(|| self.allocate_placed_slow(request), Ok)
-    }
-
-    #[cold]
-    fn allocate_placed_slow(&self, request: Request<'_>) -> Result<(Allocation, Place), AllocError> {
-        let allocation = self.allocate(request)?;
-        match self.with_state(|state| Place::of(&state.allocator, allocation.address)) {
-            Ok(place) => Ok((allocation, place)),
-            Err(unusable) => {
-                self.free_dropped(&allocation);
-                Err(unusable.into())
-            }
+    /// Serves a request on the fast path, and returns the region, too.
+    #[inline(always)]
+    fn allocate_placed(&self, request: Request<'_>) -> Option<(Allocation, RegionId)> {
+        let ChunkRequest { bytes, needed, .. } = fast_request(request)?;
+        if request.alignment() > GRANULE {
+            return None;
         }
+        self.on_fast_path(|tables| {
+            // The compiler knows all but two fields of a request that is made here.
+            let allocation = tables.try_allocate(ChunkRequest::for_chunk(bytes, needed))?;
+            Some((allocation, tables.regions.region_of(allocation.address)))
+        })
     }
 
     /// Frees an allocation whose owner cannot receive errors; the next call that can reports damage.
+    #[cold]
+    #[inline(never)]
     fn free_dropped(&self, allocation: &Allocation) {
         // After a panic under the lock the tables may be inconsistent.
         if !self.state.is_poisoned()

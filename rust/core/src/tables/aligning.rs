@@ -33,12 +33,14 @@ impl Tables {
     }
 
     fn take_aligned_fit(&mut self, request: ChunkRequest) -> Option<FreeChunk> {
-        let tight = self.bins.take_best_fit(&mut self.chunks, request.rounded())?;
-        let start = align_up(tight.address, request.alignment);
-        if start - tight.address + request.rounded() <= tight.size {
-            return Some(tight);
+        for size in [request.rounded(), request.needed] {
+            let fit = self.bins.take_best_fit(&mut self.chunks, size)?;
+            let start = align_up(fit.address, request.alignment);
+            if start - fit.address + request.rounded() <= fit.size {
+                return Some(fit);
+            }
+            self.bins.insert(&mut self.chunks, fit.handle, fit.size);
         }
-        self.bins.insert(&mut self.chunks, tight.handle, tight.size);
-        self.bins.take_best_fit(&mut self.chunks, request.needed)
+        None
     }
 }

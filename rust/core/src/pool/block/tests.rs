@@ -106,3 +106,26 @@ fn offsets_count_from_the_start_of_the_region() {
     assert_eq!(pool.region_of(third.address() + 5), Ok(Some((third.region(), (1 << 20) + 5))));
     assert_eq!(pool.region_of(1 << 50), Ok(None));
 }
+
+#[test]
+fn a_block_knows_its_region_among_regions_that_come_and_go() {
+    let pool = Pool::new(AddressSpace::new(256), Options::new(1 << 30)).expect("in range");
+    let mut numbers = 0_u64;
+    let mut live = Vec::new();
+    for step in 0..2_000_usize {
+        numbers = numbers.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let block = pool.block(1 + (numbers >> 40) % (4 << 20)).expect("fits");
+        let located = pool.region_of(block.address()).expect("this process");
+        assert_eq!(located, Some((block.region(), block.offset())));
+        live.push(block);
+        if live.len() > 40 || step % 7 == 0 {
+            live.swap_remove(step % live.len());
+        }
+        if step % 100 == 99 {
+            live.clear();
+            pool.trim().expect("this process");
+        }
+    }
+    drop(live);
+    assert!(pool.stats().expect("this process").num_grants > 20);
+}
