@@ -119,7 +119,7 @@ fn a_block_knows_its_region_among_regions_that_come_and_go() {
         assert_eq!(located, Some((block.region(), block.offset())));
         live.push(block);
         if live.len() > 40 || step % 7 == 0 {
-            live.swap_remove(step % live.len());
+            drop(live.swap_remove(step % live.len()));
         }
         if step % 100 == 99 {
             live.clear();
