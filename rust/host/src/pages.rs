@@ -190,7 +190,8 @@ impl PageSource for HostMemory {
         let range = self.pages.around(span);
         let taken = match method {
             CommitMethod::FirstWrite { .. } => mapping::discard(span),
-            CommitMethod::Access => mapping::replace_by_nothing(span),
+            // With as many mappings as the system allows, the memory is freed and only stays promised.
+            CommitMethod::Access => mapping::replace_by_nothing(span).or_else(|_| mapping::discard(span)),
         };
         taken.map_err(|reason| Arc::new(PagesKept { span, reason }) as SourceFailure)?;
         range.committed -= span.bytes;
