@@ -1053,6 +1053,8 @@ def replay_caching(
     stream: Buffer | None = None,
     max_split_size: int | None = None,
     roundup_divisions: int = 0,
+    expandable_segments: bool = False,
+    gc_threshold: float = 0.0,
 ) -> CachingReplay:
     """Play a program into a model of PyTorch's caching allocator.
 
@@ -1062,6 +1064,9 @@ def replay_caching(
         stream: A buffer of 64-bit signed integers with the stream of each event; ``None`` (default): one stream.
         max_split_size: ``max_split_size_mb`` in bytes; ``None`` (default): every block may be split.
         roundup_divisions: ``roundup_power2_divisions``; 0 by default: requests are rounded to 512 bytes.
+        expandable_segments: ``expandable_segments``; False by default.
+        gc_threshold: ``garbage_collection_threshold``, from 0 (default: off) to less than 1. PyTorch obeys it in
+            programs that call ``set_per_process_memory_fraction``.
 
     Raises:
         ValueError: An argument is out of range.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from allotment._core import find_limits, format_size, replay, replay_caching
+from allotment._core import CachingReplay, find_limits, format_size, replay, replay_caching
 from allotment.trace.error import TraceError
 from allotment.trace.reader import Trace
 from allotment.trace.report import ReplayOptions
@@ -37,6 +37,7 @@ class Policy:
     options: ReplayOptions | None
     max_split_size: int | None = None
     roundup_divisions: int = 0
+    expandable_segments: bool = False
     #: The setting that chooses it, for advice.
     setting: str = ""
 
@@ -126,6 +127,8 @@ class Comparison:
         divisions = settings.get("roundup_power2_divisions")
         if policy.max_split_size is not None:
             return settings.get("max_split_size", -1) != -1
+        if policy.expandable_segments:
+            return bool(settings.get("expandable_segments", False))
         return policy.roundup_divisions > 0 and isinstance(divisions, dict) and any(divisions.values())
 
 
@@ -149,6 +152,7 @@ def policies(options: ReplayOptions) -> tuple[Policy, ...]:
             setting=f"max_split_size_mb:{_MAX_SPLIT_SIZE >> 20}",
         ),
         Policy("PyTorch, roundup", None, None, _DIVISIONS, setting=f"roundup_power2_divisions:{_DIVISIONS}"),
+        Policy("PyTorch, expandable", None, expandable_segments=True, setting="expandable_segments:True"),
     )
 
 
@@ -206,21 +210,17 @@ def _pool(trace: Trace, policy: Policy, options: ReplayOptions, seconds: float) 
 
 
 def _caching(trace: Trace, policy: Policy, seconds: float) -> Compared:
-    def run(limit: int) -> Any:
-        return replay_caching(
-            trace.program,
-            limit=limit,
-            stream=trace.stream,
-            max_split_size=policy.max_split_size,
-            roundup_divisions=policy.roundup_divisions,
-        )
+    def run(limit: int) -> CachingReplay:
+        return _replay_caching(trace, policy, limit)
 
     ample = run(_AMPLE)
     step = max(_SEGMENT_STEP, _granularity(trace) // _SEGMENT_STEP * _SEGMENT_STEP)
     end = time.monotonic() + seconds
-    # At the peak of an ample limit every decision is the same.
+    # At the peak of an ample limit every decision is the same, but for the length of expandable segments.
     limit, complete = ample.peak_reserved, True
-    for lower in range(-(-trace.program.peak_live // step) * step, ample.peak_reserved, step):
+    while run(limit).refused:
+        limit += step
+    for lower in range(-(-trace.program.peak_live // step) * step, limit, step):
         if run(lower).refused == 0:
             limit = lower
             break
@@ -228,6 +228,17 @@ def _caching(trace: Trace, policy: Policy, seconds: float) -> Compared:
             complete = False
             break
     return Compared(policy, limit, complete, step, ample.peak_reserved, ample.ns_per_event)
+
+
+def _replay_caching(trace: Trace, policy: Policy, limit: int) -> CachingReplay:
+    return replay_caching(
+        trace.program,
+        limit=limit,
+        stream=trace.stream,
+        max_split_size=policy.max_split_size,
+        roundup_divisions=policy.roundup_divisions,
+        expandable_segments=policy.expandable_segments,
+    )
 
 
 def _granularity(trace: Trace) -> int:
@@ -297,12 +308,5 @@ def sweep(
                     trace.program, **asdict(replace(policy.options, limit=limit))
                 ).refused
             else:
-                done = replay_caching(
-                    trace.program,
-                    limit=limit,
-                    stream=trace.stream,
-                    max_split_size=policy.max_split_size,
-                    roundup_divisions=policy.roundup_divisions,
-                )
-                refused[row, column] = done.refused
+                refused[row, column] = _replay_caching(trace, policy, limit).refused
     return Sweep(trace, chosen, np.array(steps, np.int64), refused)

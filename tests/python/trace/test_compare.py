@@ -12,6 +12,7 @@ from allotment._core import Program, replay_caching
 from allotment.trace import Origin, ReplayOptions, Trace, compare, read_trace, replay_trace, sweep
 from support.command import allotment, complaint
 from support.traces.caching import MIB, Caching
+from support.traces.expandable import CELL, Expandable
 from support.traces.trace_files import GNN, Events, write_trace
 
 SIZES = [
@@ -35,7 +36,7 @@ def program(events: Events) -> Program:
     return Program(*(array("q", column) for column in zip(*events, strict=True)))
 
 
-def random_events(seed: int, length: int = 150) -> tuple[Events, list[int]]:
+def random_events(seed: int, length: int = 150, sizes: list[int] = SIZES) -> tuple[Events, list[int]]:
     chosen, live = random.Random(seed), list[tuple[int, int, int]]()
     events: Events = []
     streams: list[int] = []
@@ -44,31 +45,59 @@ def random_events(seed: int, length: int = 150) -> tuple[Events, list[int]]:
             freed, size, stream = live.pop(chosen.randrange(len(live)))
             events.append((2, freed, size))
         else:
-            size, stream = chosen.choice(SIZES), chosen.choice([0, 0, 0, 5])
+            size, stream = chosen.choice(sizes), chosen.choice([0, 0, 0, 5])
             live.append((name, size, stream))
             events.append((1, name, size))
         streams.append(stream)
     return events, streams
 
 
-@pytest.mark.parametrize("max_split_size", [None, 20 * MIB, 40 * MIB])
+@pytest.mark.parametrize(
+    ("max_split_size", "gc_threshold"),
+    [(None, 0.0), (20 * MIB, 0.0), (40 * MIB, 0.0), (None, 0.5), (40 * MIB, 0.7)],
+)
 @pytest.mark.parametrize("limit", [120 * MIB, 300 * MIB, 1 << 40])
-def test_the_model_of_pytorch_decides_as_the_slow_one(limit: int, max_split_size: int | None) -> None:
+def test_the_model_of_pytorch_decides_as_the_slow_one(
+    limit: int, max_split_size: int | None, gc_threshold: float
+) -> None:
     for seed in range(15):
         events, streams = random_events(seed)
-        slow, refused = Caching(limit, max_split_size), []
+        slow, refused = Caching(limit, max_split_size, gc_threshold), []
         for number, ((op, name, size), stream) in enumerate(zip(events, streams, strict=True)):
             if op == 2:
                 slow.free(name)
             elif not slow.allocate(name, size, stream):
                 refused.append(number)
         done = replay_caching(
-            program(events), limit=limit, stream=array("q", streams), max_split_size=max_split_size
+            program(events),
+            limit=limit,
+            stream=array("q", streams),
+            max_split_size=max_split_size,
+            gc_threshold=gc_threshold,
         )
         assert done.refused == len(refused), seed
         assert done.first_refused == (refused[0] if refused else None)
         assert (done.reserved, done.peak_reserved) == (slow.reserved, slow.peak_reserved)
         assert done.segments == len(slow.segments)
+
+
+@pytest.mark.parametrize("limit", [120 * MIB, 300 * MIB, 1 << 30])
+def test_expandable_segments_are_mapped_as_in_the_slow_model(limit: int) -> None:
+    sizes = [MIB // 2, MIB, MIB + CELL, 3 * MIB, 9 * MIB, 10 * MIB, 11 * MIB, 19 * MIB, 30 * MIB, 41 * MIB]
+    for seed in range(12):
+        events, streams = random_events(seed, 120, sizes)
+        slow, refused = Expandable(limit), []
+        for number, ((op, name, size), stream) in enumerate(zip(events, streams, strict=True)):
+            if op == 2:
+                slow.free(name)
+            elif not slow.allocate(name, size, stream):
+                refused.append(number)
+        done = replay_caching(
+            program(events), limit=limit, stream=array("q", streams), expandable_segments=True
+        )
+        assert (done.refused, done.first_refused) == (len(refused), refused[0] if refused else None), seed
+        assert (done.reserved, done.peak_reserved) == (slow.reserved, slow.peak_reserved), seed
+        assert done.segments == slow.segments
 
 
 #: A weight of 270 MiB takes a cached segment of 530 MiB, whose rest fits nothing.
@@ -83,6 +112,7 @@ def test_a_comparison_finds_the_limits_of_each_policy_and_names_the_setting() ->
     rows = {row.policy.name: row for row in compare(trace_of(PINNED)).rows}
     assert rows["PyTorch"].min_limit == 1060 * MIB
     assert rows["PyTorch, max_split_size"].min_limit == 800 * MIB
+    assert rows["PyTorch, expandable"].min_limit == 800 * MIB
     assert rows["PyTorch"].peak_reserved == 1060 * MIB
     assert all(row.complete for row in rows.values())
     for name in ("TensorFlow", "TensorFlow, no growth", "tight", "tight, no growth"):
@@ -113,7 +143,7 @@ def test_a_sweep_is_made_of_single_replays() -> None:
     trace = read_trace(GNN)
     limits = [8 * MIB, 24 * MIB, 64 * MIB]
     curve = sweep(trace, limits=limits)
-    assert curve.refused.shape == (7, 3)
+    assert curve.refused.shape == (8, 3)
     for row, policy in enumerate(curve.policies):
         for column, limit in enumerate(limits):
             if policy.options is not None:
@@ -142,6 +172,7 @@ def test_the_command_prints_tables_and_json(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ({"max_split_size": 1}, "max_split_size must be at least 20 MiB"),
+        ({"gc_threshold": 1.0}, "gc_threshold must be from 0 to less than 1, not 1"),
         ({"roundup_divisions": 3}, "roundup_divisions must be 0 or a power of two up to 64, not 3"),
         ({"stream": array("q", [1])}, "stream must have one number an event, that is 4"),
     ],

@@ -48,11 +48,16 @@ impl CachingReplay {
 ///     stream: A buffer of 64-bit signed integers with the stream of each event; ``None`` (default): one stream.
 ///     max_split_size: ``max_split_size_mb`` in bytes; ``None`` (default): every block may be split.
 ///     roundup_divisions: ``roundup_power2_divisions``; 0 by default: requests are rounded to 512 bytes.
+///     expandable_segments: ``expandable_segments``; False by default.
+///     gc_threshold: ``garbage_collection_threshold``, from 0 (default: off) to less than 1. PyTorch obeys it in
+///         programs that call ``set_per_process_memory_fraction``.
 ///
 /// Raises:
 ///     ValueError: An argument is out of range.
 #[pyfunction]
-#[pyo3(signature = (program, *, limit, stream = None, max_split_size = None, roundup_divisions = 0))]
+#[pyo3(signature = (program, *, limit, stream = None, max_split_size = None, roundup_divisions = 0,
+    expandable_segments = false, gc_threshold = 0.0))]
+#[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
 pub(crate) fn replay_caching<'py>(
     py: Python<'py>,
     program: &Program,
@@ -60,6 +65,8 @@ pub(crate) fn replay_caching<'py>(
     stream: Option<PyBuffer<i64>>,
     max_split_size: Option<u64>,
     roundup_divisions: u64,
+    expandable_segments: bool,
+    gc_threshold: f64,
 ) -> PyResult<Bound<'py, CachingReplay>> {
     let events = program.core().events().len();
     let streams = stream.map_or_else(|| Ok(Vec::new()), |stream| stream.to_vec(py))?;
@@ -74,7 +81,12 @@ pub(crate) fn replay_caching<'py>(
     if max_split_size.is_some_and(|bytes| bytes < 20 << 20) {
         return Err(PyValueError::new_err("max_split_size must be at least 20 MiB, as PyTorch has it"));
     }
-    let options = CachingOptions { limit, max_split_size, roundup_divisions };
+    if !(0.0..1.0).contains(&gc_threshold) {
+        let text = format!("gc_threshold must be from 0 to less than 1, not {gc_threshold}");
+        return Err(PyValueError::new_err(text));
+    }
+    let options =
+        CachingOptions { limit, max_split_size, roundup_divisions, expandable_segments, gc_threshold };
     let outcome = detach(py, || replay(program.core(), &streams, options));
     let CachingOutcome { refused, first_refused, elapsed, .. } = outcome;
     let result = ReplayResult { refused, first_refused, elapsed, events };

@@ -5,25 +5,23 @@
 //! from segments of 20 MiB, larger ones from segments of their own, rounded to 2 MiB. A free block is best fit of its
 //! stream and kind, and split if at least 512 bytes (small) or more than 1 MiB (large) would be left. Neighbours merge
 //! on every free. Segments stay until a request fails: then wholly free ones are given back and the request is tried
-//! again.
+//! again ([`release`]). Segments of `expandable_segments` are mapped and unmapped in pages ([`expandable`]).
+
+mod expandable;
+mod release;
+mod run;
+mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
 
-use super::program::{Event, Program};
-
-const MIN_BLOCK: u64 = 512;
-const SMALL: u64 = 1 << 20;
-const SMALL_SEGMENT: u64 = 2 << 20;
-const LARGE_SEGMENT: u64 = 20 << 20;
-const MIN_OWN_SEGMENT: u64 = 10 << 20;
-const SEGMENT_STEP: u64 = 2 << 20;
+pub use run::{CachingOutcome, replay_caching};
+use sizes::{LARGE_SEGMENT, MIN_BLOCK, SEGMENT_STEP, SMALL, round_size, segment_size};
 
 /// Segments of the model begin at multiples of this.
 const FIRST_ADDRESS: u64 = 1 << 30;
 
 /// Settings of `PYTORCH_CUDA_ALLOC_CONF`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct CachingOptions {
     /// The most bytes of all segments.
@@ -32,34 +30,25 @@ pub struct CachingOptions {
     pub max_split_size: Option<u64>,
     /// `roundup_power2_divisions`: round requests up to one of this many steps between powers of two; 0 for none.
     pub roundup_divisions: u64,
+    /// `expandable_segments`: one range of addresses for each stream and kind of block, mapped as it is needed.
+    pub expandable_segments: bool,
+    /// `garbage_collection_threshold`: the share of the limit from which on old cached segments are given back before a
+    /// new one is taken; 0 for never. PyTorch obeys it beside `set_per_process_memory_fraction` only.
+    pub gc_threshold: f64,
 }
 
 impl CachingOptions {
     /// Returns the defaults of PyTorch with a limit in bytes.
     #[must_use]
     pub fn new(limit: u64) -> Self {
-        Self { limit, max_split_size: None, roundup_divisions: 0 }
+        Self {
+            limit,
+            max_split_size: None,
+            roundup_divisions: 0,
+            expandable_segments: false,
+            gc_threshold: 0.0,
+        }
     }
-}
-
-/// The result of a replay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
-pub struct CachingOutcome {
-    /// Number of refused requests.
-    pub refused: u64,
-    /// The event of the first refusal, counted from 0.
-    pub first_refused: Option<usize>,
-    /// The most bytes of all segments at once.
-    pub peak_reserved: u64,
-    /// The most bytes of all blocks in use at once.
-    pub peak_in_use: u64,
-    /// Bytes of all segments at the end.
-    pub reserved: u64,
-    /// Number of segments at the end.
-    pub segments: usize,
-    /// Time of the loop over the events alone.
-    pub elapsed: Duration,
 }
 
 /// A block: in use or free, beside others of its segment.
@@ -71,6 +60,10 @@ struct Block {
     free: bool,
     /// Address of the segment.
     segment: u64,
+    /// Whether memory is behind the addresses; false in expandable segments only.
+    mapped: bool,
+    /// Number of searches for large blocks when the block became free.
+    since: u64,
 }
 
 /// The model.
@@ -81,8 +74,12 @@ pub struct CachingAllocator {
     blocks: BTreeMap<u64, Block>,
     /// Free blocks of small and large segments: stream, size, address.
     free: [BTreeSet<(i64, u64, u64)>; 2],
-    /// Sizes of segments by address.
+    /// Blocks without memory, of small and large expandable segments: stream, address.
+    unmapped: [BTreeSet<(i64, u64)>; 2],
+    /// Sizes of segments by address, without expandable ones.
     segments: BTreeMap<u64, u64>,
+    /// Number of searches for large blocks.
+    searches: u64,
     next: u64,
     reserved: u64,
     peak_reserved: u64,
@@ -98,7 +95,9 @@ impl CachingAllocator {
             options,
             blocks: BTreeMap::new(),
             free: [BTreeSet::new(), BTreeSet::new()],
+            unmapped: [BTreeSet::new(), BTreeSet::new()],
             segments: BTreeMap::new(),
+            searches: 0,
             next: FIRST_ADDRESS,
             reserved: 0,
             peak_reserved: 0,
@@ -111,11 +110,12 @@ impl CachingAllocator {
     pub fn add_segment(&mut self, address: u64, small: bool, stream: i64, blocks: &[(u64, bool)]) {
         let mut at = address;
         for &(size, used) in blocks {
-            self.blocks.insert(at, Block { size, stream, small, free: !used, segment: address });
+            self.keep(
+                at,
+                Block { size, stream, small, free: !used, segment: address, mapped: true, since: 0 },
+            );
             if used {
                 self.in_use += size;
-            } else {
-                self.free[usize::from(!small)].insert((stream, size, at));
             }
             at += size;
         }
@@ -130,6 +130,7 @@ impl CachingAllocator {
     pub fn allocate(&mut self, bytes: u64, stream: i64) -> Option<u64> {
         let size = round_size(bytes, self.options.roundup_divisions);
         let small = size <= SMALL;
+        self.searches += u64::from(!small);
         let address =
             self.take_free(size, small, stream).or_else(|| self.take_segment(size, small, stream))?;
         self.split(address, size);
@@ -145,76 +146,135 @@ impl CachingAllocator {
         let Some(mut block) = self.blocks.get(&address).copied().filter(|block| !block.free) else { return };
         self.in_use -= block.size;
         block.free = true;
-        let mut start = address;
-        if let Some((&right, &next)) = self.blocks.range(address + 1..).next()
-            && next.free
-            && next.segment == block.segment
-        {
+        self.blocks.remove(&address);
+        self.merge(address, block);
+    }
+
+    /// Enters a free block, merged with free neighbours that are mapped or not as it is. Returns its address.
+    fn merge(&mut self, mut address: u64, mut block: Block) -> u64 {
+        let joins = |other: &Block| other.free && other.mapped == block.mapped;
+        if let Some((right, next)) = self.after(address, &block).filter(|(_, next)| joins(next)) {
             self.forget(right);
             block.size += next.size;
         }
-        if let Some((&left, &before)) = self.blocks.range(..address).next_back()
-            && before.free
-            && before.segment == block.segment
-        {
+        if let Some((left, before)) = self.before(address, &block).filter(|(_, before)| joins(before)) {
             self.forget(left);
-            self.blocks.remove(&address);
             block.size += before.size;
-            start = left;
+            address = left;
         }
-        self.blocks.insert(start, block);
-        self.free[usize::from(!block.small)].insert((block.stream, block.size, start));
+        self.keep(address, block);
+        address
     }
 
-    /// Removes a free block from the tables.
-    fn forget(&mut self, address: u64) {
-        if let Some(block) = self.blocks.remove(&address) {
-            self.free[usize::from(!block.small)].remove(&(block.stream, block.size, address));
+    /// Returns the block behind one in its segment.
+    fn after(&self, address: u64, block: &Block) -> Option<(u64, Block)> {
+        let (&right, &next) = self.blocks.range(address + 1..).next()?;
+        (next.segment == block.segment).then_some((right, next))
+    }
+
+    /// Returns the block before one in its segment.
+    fn before(&self, address: u64, block: &Block) -> Option<(u64, Block)> {
+        let (&left, &before) = self.blocks.range(..address).next_back()?;
+        (before.segment == block.segment).then_some((left, before))
+    }
+
+    /// Enters a block into the tables; a free one is free from now on.
+    fn keep(&mut self, address: u64, block: Block) {
+        let block = Block { since: self.searches, ..block };
+        self.blocks.insert(address, block);
+        let kind = usize::from(!block.small);
+        if !block.mapped {
+            self.unmapped[kind].insert((block.stream, address));
+        } else if block.free {
+            self.free[kind].insert((block.stream, block.size, address));
         }
+    }
+
+    /// Removes a free block from the tables, and returns it.
+    fn forget(&mut self, address: u64) -> Option<Block> {
+        let block = self.blocks.remove(&address)?;
+        let kind = usize::from(!block.small);
+        self.free[kind].remove(&(block.stream, block.size, address));
+        self.unmapped[kind].remove(&(block.stream, address));
+        Some(block)
     }
 
     /// Takes the best fit out of the free blocks.
     fn take_free(&mut self, size: u64, small: bool, stream: i64) -> Option<u64> {
-        let free = &mut self.free[usize::from(!small)];
-        let &found = free.range((stream, size, 0)..).next().filter(|&&(other, ..)| other == stream)?;
-        let (_, length, address) = found;
+        let mut found = self.free[usize::from(!small)]
+            .range((stream, size, 0)..)
+            .take_while(|&&(other, ..)| other == stream)
+            .copied();
+        let mut best = found.next()?;
+        if self.options.expandable_segments {
+            // Best fit by the size that a block can expand to, as far as those sizes fall.
+            for next in found {
+                if self.expanded_size(next.2) >= self.expanded_size(best.2) {
+                    break;
+                }
+                best = next;
+            }
+        }
+        let (_, length, address) = best;
         if let Some(most) = self.options.max_split_size {
             // Small requests leave oversized blocks alone, large ones take those that are not much too large.
             if size < most && length >= most || size >= most && length >= size + LARGE_SEGMENT {
                 return None;
             }
         }
-        free.remove(&found);
+        self.free[usize::from(!small)].remove(&best);
         Some(address)
     }
 
     /// Takes a new segment, after cached ones were given back if the limit requires it.
     fn take_segment(&mut self, size: u64, small: bool, stream: i64) -> Option<u64> {
+        self.collect_garbage();
+        if let Some(address) = self.try_segment(size, small, stream) {
+            return Some(address);
+        }
+        if self.release_oversized(size, stream)
+            && let Some(address) = self.try_segment(size, small, stream)
+        {
+            return Some(address);
+        }
+        self.release_cached();
+        self.try_segment(size, small, stream)
+    }
+
+    /// Takes a new segment, or expands one. The block is free and in no table of free blocks.
+    fn try_segment(&mut self, size: u64, small: bool, stream: i64) -> Option<u64> {
         let length = segment_size(size);
-        let fits = |model: &Self| length <= model.options.limit.saturating_sub(model.reserved);
-        if !fits(self) {
-            self.release_oversized(size, stream);
+        let room = self.options.limit.saturating_sub(self.reserved);
+        if self.options.expandable_segments {
+            // A process that has a limit of its own checks it for a segment as large as without expandable ones.
+            if self.options.gc_threshold > 0.0 && length > room {
+                return None;
+            }
+            return self.expand(size, small, stream);
         }
-        if !fits(self) {
-            self.release_cached();
-        }
-        if !fits(self) {
+        if length > room {
             return None;
         }
         let address = self.next;
         self.next = (address + length).next_multiple_of(SEGMENT_STEP);
-        self.blocks.insert(address, Block { size: length, stream, small, free: true, segment: address });
+        let block =
+            Block { size: length, stream, small, free: true, segment: address, mapped: true, since: 0 };
+        self.blocks.insert(address, block);
         self.segments.insert(address, length);
-        self.reserved += length;
-        self.peak_reserved = self.peak_reserved.max(self.reserved);
+        self.reserve(length);
         Some(address)
+    }
+
+    fn reserve(&mut self, bytes: u64) {
+        self.reserved += bytes;
+        self.peak_reserved = self.peak_reserved.max(self.reserved);
     }
 
     /// Splits the block at `address` if the rest is worth it.
     fn split(&mut self, address: u64, size: u64) {
         let Some(block) = self.blocks.get_mut(&address) else { return };
         let rest = block.size - size;
-        let splits = if block.small {
+        let splits = if block.small || self.options.expandable_segments {
             rest >= MIN_BLOCK
         } else {
             self.options.max_split_size.is_none_or(|most| size < most) && rest > SMALL
@@ -222,119 +282,8 @@ impl CachingAllocator {
         if splits {
             let remainder = Block { size: rest, free: true, ..*block };
             block.size = size;
-            self.blocks.insert(address + size, remainder);
-            self.free[usize::from(!remainder.small)].insert((remainder.stream, rest, address + size));
+            self.keep(address + size, remainder);
         }
-    }
-
-    /// Gives oversized blocks back until there is room for a request: only with `max_split_size`.
-    fn release_oversized(&mut self, size: u64, stream: i64) {
-        // Small segments are not oversized.
-        let Some(most) = self.options.max_split_size.filter(|_| size > SMALL) else { return };
-        let wanted = size.max(most);
-        let of_stream = |&&(other, ..): &&(i64, u64, u64)| other == stream;
-        if let Some(&(.., address)) = self.free[1].range((stream, wanted, 0)..).next().filter(of_stream) {
-            self.release(address);
-            return;
-        }
-        let mut released = 0;
-        while released < wanted
-            && let Some(&(.., length, address)) =
-                self.free[1].range(..(stream, wanted, 0)).next_back().filter(of_stream)
-            && length >= most
-        {
-            let before = self.reserved;
-            self.release(address);
-            if self.reserved == before {
-                return; // A segment of a recording may be split nevertheless.
-            }
-            released += length;
-        }
-    }
-
-    fn release_cached(&mut self) {
-        let free: Vec<_> = self.free.iter().flatten().map(|&(.., address)| address).collect();
-        for address in free {
-            self.release(address);
-        }
-    }
-
-    /// Gives the segment of a free block back if the block is all of it.
-    fn release(&mut self, address: u64) {
-        let whole =
-            self.blocks.get(&address).is_some_and(|block| self.segments.get(&address) == Some(&block.size));
-        if whole {
-            self.forget(address);
-            self.reserved -= self.segments.remove(&address).unwrap_or(0);
-        }
-    }
-}
-
-/// Replays a program; `streams` has the stream of each event, or is empty for one stream.
-#[must_use]
-pub fn replay_caching(program: &Program, streams: &[i64], options: CachingOptions) -> CachingOutcome {
-    let mut model = CachingAllocator::new(options);
-    let mut addresses = vec![None; program.slots()];
-    let (mut refused, mut first_refused) = (0, None);
-    let start = Instant::now();
-    for (number, &event) in program.events().iter().enumerate() {
-        match event {
-            // PyTorch has no block for zero bytes.
-            Event::Allocate { slot, bytes: 0 } => addresses[slot as usize] = None,
-            Event::Allocate { slot, bytes } => {
-                let address = model.allocate(bytes, streams.get(number).copied().unwrap_or(0));
-                addresses[slot as usize] = address;
-                if address.is_none() {
-                    refused += 1;
-                    first_refused = first_refused.or(Some(number));
-                }
-            }
-            Event::Free { slot } => {
-                if let Some(address) = addresses[slot as usize] {
-                    model.free(address);
-                }
-            }
-        }
-    }
-    CachingOutcome {
-        refused,
-        first_refused,
-        peak_reserved: model.peak_reserved,
-        peak_in_use: model.peak_in_use,
-        reserved: model.reserved,
-        segments: model.segments.len(),
-        elapsed: start.elapsed(),
-    }
-}
-
-/// Rounds a request as the allocator does.
-fn round_size(bytes: u64, divisions: u64) -> u64 {
-    if bytes < MIN_BLOCK {
-        return MIN_BLOCK;
-    }
-    if divisions > 0 && bytes > MIN_BLOCK * divisions {
-        return round_to_division(bytes, divisions);
-    }
-    bytes.next_multiple_of(MIN_BLOCK)
-}
-
-/// Rounds up to the next of `divisions` equal steps between two powers of two.
-fn round_to_division(bytes: u64, divisions: u64) -> u64 {
-    if bytes.is_power_of_two() || divisions <= 1 {
-        return bytes.next_power_of_two();
-    }
-    let floor = 1 << bytes.ilog2();
-    let step = floor / divisions;
-    if step == 0 { bytes.next_power_of_two() } else { floor + (bytes - floor).next_multiple_of(step) }
-}
-
-fn segment_size(size: u64) -> u64 {
-    if size <= SMALL {
-        SMALL_SEGMENT
-    } else if size < MIN_OWN_SEGMENT {
-        LARGE_SEGMENT
-    } else {
-        size.next_multiple_of(SEGMENT_STEP)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::tables::Allocation;
 
 /// The part of a replay that a picture shows, and its most detail.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Detail {
     /// The events that are shown. All events before them are replayed as well.
     pub events: Range<usize>,
@@ -34,8 +35,16 @@ pub struct Detail {
     pub rows: usize,
 }
 
+impl Default for Detail {
+    /// All events, and what fits a page of some thousand pixels.
+    fn default() -> Self {
+        Self { events: 0..usize::MAX, points: 16_384, blocks: 65_536, columns: 512, rows: 256 }
+    }
+}
+
 /// The memory after the last of some events, and its extremes in bytes over all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Point {
     /// The last of the events.
     pub event: usize,
@@ -55,6 +64,7 @@ pub struct Point {
 
 /// The chunk that served a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct BlockSpan {
     /// The event of the allocation; it may be before the events that are shown.
     pub start: usize,
@@ -70,6 +80,7 @@ pub struct BlockSpan {
 
 /// What a picture of a replay shows.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Picture {
     /// The whole replay's result; its time includes what the picture took.
     pub outcome: Outcome,

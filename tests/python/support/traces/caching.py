@@ -14,6 +14,8 @@ class Piece:
 
     size: int
     owner: int | None = None
+    #: Number of searches for large blocks when it became free.
+    since: int = 0
 
 
 @dataclass
@@ -35,6 +37,8 @@ class Segment:
 class Caching:
     limit: int
     max_split_size: int | None = None
+    gc_threshold: float = 0.0
+    searches: int = 0
     segments: list[Segment] = field(default_factory=list)
     peak_reserved: int = 0
 
@@ -45,6 +49,7 @@ class Caching:
     def allocate(self, name: int, nbytes: int, stream: int) -> bool:
         size = max(512, -(-nbytes // 512) * 512)
         small = size <= MIB
+        self.searches += not small
         place = self._fit(size, small, stream) or self._new_segment(size, small, stream)
         if place is None:
             return False
@@ -53,7 +58,7 @@ class Caching:
         rest = block.size - size
         keeps = rest >= 512 if small else rest > MIB
         if keeps and (small or self.max_split_size is None or size < self.max_split_size):
-            segment.blocks[index : index + 1] = [Piece(size), Piece(rest)]
+            segment.blocks[index : index + 1] = [Piece(size), Piece(rest, since=self.searches)]
         segment.blocks[index].owner = name
         return True
 
@@ -61,11 +66,13 @@ class Caching:
         for segment in self.segments:
             for block in segment.blocks:
                 if block.owner == name:
-                    block.owner = None
+                    block.owner, block.since = None, self.searches
             merged: list[Piece] = []
             for block in segment.blocks:
                 if merged and merged[-1].owner is None and block.owner is None:
                     merged[-1].size += block.size
+                    # Only the block that was just freed has free neighbours.
+                    merged[-1].since = self.searches
                 else:
                     merged.append(block)
             segment.blocks = merged
@@ -90,30 +97,48 @@ class Caching:
 
     def _new_segment(self, size: int, small: bool, stream: int) -> tuple[Segment, int] | None:
         length = 2 * MIB if small else 20 * MIB if size < 10 * MIB else -(-size // (2 * MIB)) * 2 * MIB
-        if self.reserved + length > self.limit and self.max_split_size is not None and not small:
-            self._release_oversized(max(size, self.max_split_size), stream)
+        self._collect()
         if self.reserved + length > self.limit:
-            self.segments = [segment for segment in self.segments if not segment.is_free]
+            # Without enough oversized blocks everything goes, even if what has gone makes room.
+            enough = False
+            if self.max_split_size is not None and not small:
+                enough = self._release_oversized(max(size, self.max_split_size), stream)
+            if not enough or self.reserved + length > self.limit:
+                self.segments = [segment for segment in self.segments if not segment.is_free]
         if self.reserved + length > self.limit:
             return None
         self.segments.append(Segment(small, stream, [Piece(length)]))
         self.peak_reserved = max(self.peak_reserved, self.reserved)
         return self.segments[-1], 0
 
-    def _release_oversized(self, wanted: int, stream: int) -> None:
+    def _collect(self) -> None:
+        """Release large segments that were free for at least the average time, until the threshold is reached."""
+        target = self.reserved - int(self.gc_threshold * self.limit)
+        while self.gc_threshold > 0 and target > 0:
+            free = [one for one in self.segments if one.is_free and not one.small]
+            ages = [self.searches - one.blocks[0].since for one in free]
+            gone = [one for one, age in zip(free, ages, strict=True) if age * len(ages) >= sum(ages)]
+            if not gone:
+                return
+            target -= sum(one.size for one in gone)
+            self.segments = [one for one in self.segments if not any(one is other for other in gone)]
+
+    def _release_oversized(self, wanted: int, stream: int) -> bool:
         cached = [
             (segment.size, number)
             for number, segment in enumerate(self.segments)
             if segment.is_free and not segment.small and segment.stream == stream
         ]
         gone: set[int] = set()
+        released = 0
         if large := [one for one in cached if one[0] >= wanted]:
             gone.add(min(large)[1])
+            released = wanted
         else:
-            released = 0
             for size, number in sorted(cached, reverse=True):
                 if released >= wanted or size < (self.max_split_size or 0):
                     break
                 released += size
                 gone.add(number)
         self.segments = [segment for number, segment in enumerate(self.segments) if number not in gone]
+        return released >= wanted

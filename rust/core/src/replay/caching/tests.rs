@@ -1,4 +1,5 @@
-use super::{CachingAllocator, CachingOptions, CachingOutcome, replay_caching, round_size};
+use super::sizes::round_size;
+use super::{CachingAllocator, CachingOptions, CachingOutcome, replay_caching};
 use crate::replay::Program;
 
 const MIB: u64 = 1 << 20;
@@ -87,4 +88,108 @@ fn the_state_of_a_recording_can_be_continued() {
     assert_eq!(model.allocate(6 * MIB, 3), Some((1 << 40) + 4 * MIB));
     model.free((1 << 40) + 4 * MIB);
     assert_eq!(model.allocate(8 * MIB, 3), Some((1 << 40) + 4 * MIB));
+}
+
+fn expandable(limit: u64) -> CachingOptions {
+    CachingOptions { expandable_segments: true, ..CachingOptions::new(limit) }
+}
+
+#[test]
+fn expandable_segments_map_whole_pages_and_reuse_what_is_free_before_them() {
+    let mut model = CachingAllocator::new(expandable(1 << 40));
+    let first = model.allocate(30 * MIB, 0).unwrap();
+    assert_eq!(model.reserved, 40 * MIB);
+    // 10 MiB are free behind the first; 20 more are mapped.
+    let second = model.allocate(25 * MIB, 0).unwrap();
+    assert_eq!((second, model.reserved), (first + 30 * MIB, 60 * MIB));
+    // Everything is one range, also of sizes that would have segments of their own.
+    model.free(first);
+    assert_eq!(model.allocate(29 * MIB, 0), Some(first));
+    assert_eq!(model.mapped_ranges(), 1);
+    // Small blocks and other streams have ranges of their own; pages of small ones have 2 MiB.
+    model.allocate(100, 0).unwrap();
+    model.allocate(100, 1).unwrap();
+    assert_eq!((model.reserved, model.mapped_ranges()), (64 * MIB, 3));
+}
+
+#[test]
+fn pages_of_free_blocks_are_unmapped_before_a_refusal_and_mapped_again() {
+    // The range has an eighth more addresses than the limit has bytes.
+    let mut model = CachingAllocator::new(expandable(400 * MIB));
+    let blocks: Vec<_> = (0..20).map(|_| model.allocate(20 * MIB, 0).unwrap()).collect();
+    model.free(blocks[1]);
+    model.free(blocks[3]);
+    // 40 MiB are free in two pieces: their pages serve a request at the end of the range.
+    assert_eq!(model.allocate(40 * MIB, 0), Some(blocks[19] + 20 * MIB));
+    assert_eq!((model.reserved, model.mapped_ranges()), (400 * MIB, 3));
+    assert_eq!(model.allocate(20 * MIB, 0), None);
+    model.free(blocks[0]);
+    assert_eq!(model.allocate(20 * MIB, 0), Some(blocks[0]));
+    // Pages that a block in use shares stay.
+    model.free(blocks[19]);
+    let part = model.allocate(15 * MIB, 0).unwrap();
+    assert_eq!((part, model.allocate(100 * MIB, 0)), (blocks[19], None));
+    assert_eq!(model.reserved, 400 * MIB);
+}
+
+/// What a split pins without expandable segments.
+#[test]
+fn expandable_segments_serve_what_a_split_would_pin() {
+    let events = [(1, 1, 530 * MIB), (2, 1, 530 * MIB), (1, 2, 270 * MIB), (1, 3, 530 * MIB)];
+    assert_eq!(outcome(&events, CachingOptions::new(800 * MIB)).refused, 1);
+    let done = outcome(&events, expandable(800 * MIB));
+    assert_eq!((done.refused, done.segments, done.peak_reserved), (0, 1, 800 * MIB));
+}
+
+#[test]
+fn old_segments_go_before_a_new_one_once_the_threshold_is_passed() {
+    let options = CachingOptions { gc_threshold: 0.5, ..CachingOptions::new(100 * MIB) };
+    let mut model = CachingAllocator::new(options);
+    let blocks = [20, 22, 24].map(|mib| model.allocate(mib * MIB, 0).unwrap());
+    model.free(blocks[1]);
+    model.free(blocks[0]);
+    // The first segment is used once more, so that the second is free for longer.
+    let again = model.allocate(20 * MIB, 0).unwrap();
+    assert_eq!(again, blocks[0]);
+    model.free(again);
+    // 66 of 100 MiB are reserved. What is older than the average goes, which is enough.
+    model.allocate(30 * MIB, 2).unwrap();
+    let left = blocks.map(|block| model.segments.contains_key(&block));
+    assert_eq!((left, model.reserved), ([true, false, true], (20 + 24 + 30) * MIB));
+    // Below the threshold nothing goes.
+    let mut model = CachingAllocator::new(CachingOptions { gc_threshold: 0.9, ..options });
+    let block = model.allocate(20 * MIB, 0).unwrap();
+    model.free(block);
+    model.allocate(30 * MIB, 0).unwrap();
+    assert_eq!(model.reserved, 50 * MIB);
+}
+
+/// What PyTorch itself did: `tests/traces/README.md`.
+#[test]
+fn every_block_of_a_recorded_run_gets_the_address_that_pytorch_gave_it() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces/lm_inference_addresses.txt");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut model = CachingAllocator::new(CachingOptions::new(1 << 40));
+    let (mut segment, mut blocks) = (None, Vec::new());
+    let mut served = 0;
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<_> = line.split(' ').collect();
+        let number = |place: usize| -> u64 { words[place].parse().unwrap() };
+        if words[0] == "block" {
+            blocks.push((number(1), words[2] == "used"));
+            continue;
+        }
+        if let Some((address, small)) = segment.take() {
+            model.add_segment(address, small, 0, &std::mem::take(&mut blocks));
+        }
+        match words[0] {
+            "segment" => segment = Some((number(1), words[2] == "small")),
+            "allocate" => {
+                assert_eq!(model.allocate(number(2), 0), Some(number(1)), "{line}");
+                served += 1;
+            }
+            _ => model.free(number(1)),
+        }
+    }
+    assert_eq!((served, model.segments.len(), model.reserved), (1280, 98, 1_763_704_832));
 }
