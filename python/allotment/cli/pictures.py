@@ -13,14 +13,17 @@ from allotment.trace.pictures.text import CHART_COLUMNS, report_figures, report_
 
 
 def write_pictures(
-    html: str | None, png: str | None, path: str, options: ReplayOptions, events: tuple[int, int | None]
+    html: str | None,
+    png: str | None,
+    programs: Sequence[Columns],
+    options: ReplayOptions,
+    events: tuple[int, int | None],
 ) -> None:
     """Write the page and the image of a trace that were asked for.
 
     Raises:
-        BadInput: The trace cannot be read or shown, a file cannot be written, or a library is not installed.
+        BadInput: The trace cannot be shown, a file cannot be written, or a library is not installed.
     """
-    programs = _read(path)
     with progress(2, long=True) as steps:
         if html is not None:
             from allotment.trace.pictures.page import write_page
@@ -32,7 +35,7 @@ def write_pictures(
 
             if len(programs) > 1:
                 raise BadInput(
-                    f"--png shows one program, and {path} has {len(programs)}: --html shows them all"
+                    f"--png shows one program, and {programs[0].path} has {len(programs)}: --html shows them all"
                 )
             steps.begin(f"drawing {one_line(png)}")
             _write("--png", png, lambda: write_image(png, programs[0], options, events=events))

@@ -12,14 +12,17 @@ from allotment._core import one_line
 from allotment.cli.command import REFUSED, BadInput, Outcome
 from allotment.cli.progress import progress
 from allotment.trace import (
+    Columns,
     ReplayOptions,
     Report,
     Search,
+    Trace,
     TraceError,
-    read_traces,
+    read_all_columns,
     replay_at_min_limit,
     replay_trace,
 )
+from allotment.trace.reader import checked
 
 #: Bytes of trace files from which on a replay shows its progress. Packed files of this length take a second.
 _LONG_BYTES = 8 << 20
@@ -80,34 +83,46 @@ def replay_files(
         events: The events that pictures show.
         as_json: Whether to return JSON.
     """
-    reports = _replay(paths, options, search, outputs.offsets is not None)
+    programs: list[Columns] = []
+    reports = _replay(paths, options, search, outputs.offsets is not None, programs if outputs.any else None)
     if outputs.offsets is not None:
         _write_offsets(outputs.offsets, reports[0])
     if outputs.timeline is not None:
         from allotment.cli.what_if import write_timeline_of
 
-        write_timeline_of(outputs.timeline, paths[0], options)
+        write_timeline_of(outputs.timeline, programs, options)
     if outputs.html is not None or outputs.png is not None:
         from allotment.cli.pictures import write_pictures
 
-        write_pictures(outputs.html, outputs.png, paths[0], options, events)
+        write_pictures(outputs.html, outputs.png, programs, options, events)
     text = _as_json(reports) if as_json else _as_table(reports)
     return Outcome(text, REFUSED if any(report.result.refused for report in reports) else 0)
 
 
 def _replay(
-    paths: Sequence[str], options: ReplayOptions, search: Search | None, with_offsets: bool
+    paths: Sequence[str],
+    options: ReplayOptions,
+    search: Search | None,
+    with_offsets: bool,
+    kept: list[Columns] | None,
 ) -> list[Report]:
-    """Read all files, then replay them, so that an invalid last file is reported before any replay."""
-    traces, reports = [], []
+    """Read all files, then replay them, so that an invalid last file is reported before any replay.
+
+    ``kept`` receives what was read, for what else is made of it.
+    """
+    traces: list[Trace] = []
+    reports: list[Report] = []
     long = search is not None or sum(map(_nbytes, paths)) >= _LONG_BYTES
     with progress(2 * len(paths), long=long) as steps:
         for path in paths:
             steps.begin(f"reading {one_line(path)}")
             try:
-                traces += read_traces(path)
+                programs = read_all_columns(path)
+                traces += map(checked, programs)
             except TraceError as error:
                 raise BadInput(str(error)) from error
+            if kept is not None:
+                kept += programs
         if with_offsets and len(traces) > 1:
             raise BadInput(f"--offsets takes the offsets of one program, and {paths[0]} has {len(traces)}")
         for trace in traces:

@@ -8,11 +8,11 @@ from allotment._core import one_line
 from allotment.cli.command import BadInput
 from allotment.cli.progress import progress
 from allotment.trace import (
+    Columns,
     ReplayOptions,
     Trace,
     TraceError,
     compare,
-    read_columns,
     read_traces,
     sweep,
     timeline,
@@ -46,10 +46,12 @@ def sweep_traces(paths: Sequence[str], options: ReplayOptions, *, as_json: bool)
     return _json([one.as_dict() for one in sweeps]) if as_json else render_sweeps(sweeps)
 
 
-def write_timeline_of(file: str, path: str, options: ReplayOptions) -> None:
+def write_timeline_of(file: str, programs: Sequence[Columns], options: ReplayOptions) -> None:
     """Write the bytes live, in use and reserved after each event of a trace to a table."""
+    if len(programs) > 1:
+        raise BadInput(f"--timeline is of one program, and {programs[0].path} has {len(programs)}")
     try:
-        found = timeline(read_columns(path), options)
+        found = timeline(programs[0], options)
     except TraceError as error:
         raise BadInput(str(error)) from error
     try:

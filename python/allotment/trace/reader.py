@@ -56,7 +56,7 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     Raises:
         TraceError: The file cannot be read, is not a trace, has inconsistent events, or has several programs.
     """
-    return _trace(read_columns(path))
+    return checked(read_columns(path))
 
 
 def read_traces(path: str | os.PathLike[str]) -> list[Trace]:
@@ -68,7 +68,7 @@ def read_traces(path: str | os.PathLike[str]) -> list[Trace]:
     Raises:
         TraceError: The file cannot be read, is not a trace, or has inconsistent events.
     """
-    return [_trace(columns) for columns in read_all_columns(path)]
+    return [checked(columns) for columns in read_all_columns(path)]
 
 
 def read_columns(path: str | os.PathLike[str]) -> Columns:
@@ -175,7 +175,12 @@ def _read_journal(path: str, content: bytes) -> list[Columns]:
         raise fault(path, str(error)) from error
 
 
-def _trace(columns: Columns) -> Trace:
+def checked(columns: Columns) -> Trace:
+    """Check the events of columns and return them as a trace.
+
+    Raises:
+        TraceError: The events are inconsistent.
+    """
     return Trace(columns.path, columns.name, columns.program(), columns.origin, columns.stream)
 
 

@@ -177,6 +177,26 @@ def test_owners_of_a_snapshot_are_its_stacks(tmp_path: Path) -> None:
     assert Page(tmp_path / "p.html").documents is not None
 
 
+def test_a_page_of_many_long_stacks_stays_below_twenty_megabytes(tmp_path: Path) -> None:
+    entries = [
+        {"action": "alloc", "addr": 512 * number, "size": 512, "stream": 0, "frames": []}
+        for number in range(1, 9000)
+    ]
+    for number, entry in enumerate(entries):
+        entry["frames"] = [
+            {"filename": f"/\N{SNOWMAN}/{number % 3000}/{depth}" * 9, "line": depth, "name": "f"}
+            for depth in range(30)
+        ]
+    columns = read_columns(write_snapshot(tmp_path / "s", entries))
+    assert sum(map(len, columns.owners)) > 6 << 20
+    write_page(tmp_path / "p.html", [columns])
+    assert (tmp_path / "p.html").stat().st_size < 20_000_000
+    (texts,) = [source["text"] for source in Page(tmp_path / "p.html").sources() if "text" in source]
+    assert len(texts) == 3000
+    left_out = [text for text in texts if "no room" in text]
+    assert 0 < len(left_out) < 3000
+
+
 def test_the_report_is_the_same_as_text_and_json(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "t", EVENTS)
     done = allotment("report", path, "--limit", "8MiB")

@@ -127,7 +127,7 @@ def _heading(drawing: Drawing) -> str:
     return "<br>".join(lines + [html.escape(one_line(note)) for note in notes])
 
 
-def _on_tap(blocks: Any, points: Any, owners: list[str], chosen: Any, drawing: Drawing) -> Any:
+def _on_tap(blocks: Any, points: Any, owners: Any, chosen: Any, drawing: Drawing) -> Any:
     from bokeh.models import CustomJS
 
     arguments = {

@@ -1,5 +1,6 @@
 """The figures of a page, drawn with Bokeh, and their data."""
 
+import json
 from typing import Any, Final
 
 from allotment._core import format_size
@@ -7,8 +8,8 @@ from allotment.trace.pictures.drawing import POINT_COLUMNS, Drawing
 from allotment.trace.pictures.groups import blocks_of
 from allotment.trace.pictures.page_scripts import FORMAT_SIZE, OWNER, SIZE
 
-#: Characters of all owners' texts that a page has: those of the most blocks.
-MAX_OWNER_CHARACTERS: Final = 4 << 20
+#: Bytes of all owners' texts that a page has: those of the most blocks.
+MAX_OWNER_BYTES: Final = 4 << 20
 
 #: Refused requests that are marked one by one.
 MAX_REFUSALS: Final = 2000
@@ -37,16 +38,16 @@ def points_source(drawing: Drawing) -> Any:
     )
 
 
-def blocks_source(drawing: Drawing) -> tuple[Any, list[str]]:
-    """Return the blocks as a source of data, and the texts of their groups."""
+def blocks_source(drawing: Drawing) -> tuple[Any, Any]:
+    """Return the blocks as a source of data, and another one with the texts of their groups."""
     import numpy as np
     from bokeh.models import ColumnDataSource
 
     blocks = blocks_of(drawing)
     source = ColumnDataSource(
         {
-            "left": blocks.left.astype(np.float64),
-            "right": blocks.right.astype(np.float64),
+            "left": blocks.left.astype(np.int32),
+            "right": blocks.right.astype(np.int32),
             "bottom": blocks.offset.astype(np.float64),
             "top": (blocks.offset + blocks.size).astype(np.float64),
             "start": blocks.start.astype(np.int32),
@@ -57,15 +58,17 @@ def blocks_source(drawing: Drawing) -> tuple[Any, list[str]]:
             "color": blocks.color,
         }
     )
-    return source, _with_room(blocks.texts, np.bincount(blocks.group, minlength=len(blocks.texts)).tolist())
+    counts = np.bincount(blocks.group, minlength=len(blocks.texts)).tolist()
+    # A source, so that the page has the texts once.
+    return source, ColumnDataSource({"text": _with_room(blocks.texts, counts)})
 
 
 def _with_room(texts: list[str], counts: list[int]) -> list[str]:
     """Leave out texts of the fewest blocks if all together are too long for a page."""
-    kept, characters = [_NO_ROOM] * len(texts), 0
+    kept, nbytes = [_NO_ROOM] * len(texts), 0
     for number in sorted(range(len(texts)), key=lambda number: -counts[number]):
-        characters += len(texts[number])
-        if characters > MAX_OWNER_CHARACTERS:
+        nbytes += len(json.dumps(texts[number]))
+        if nbytes > MAX_OWNER_BYTES:
             break
         kept[number] = texts[number]
     return kept
@@ -151,7 +154,7 @@ def memory_figure(drawing: Drawing, points: Any, span: Any) -> Any:
     return memory
 
 
-def addresses_figure(drawing: Drawing, blocks: Any, owners: list[str], span: Any) -> Any:
+def addresses_figure(drawing: Drawing, blocks: Any, owners: Any, span: Any) -> Any:
     """Return the picture of each block as an area at its address over time."""
     import numpy as np
     from bokeh.models import CustomJSHover, HoverTool

@@ -16,7 +16,7 @@ function format_size(bytes) {
 SIZE: Final = FORMAT_SIZE + "return format_size(value);"
 
 #: The text of a group of blocks under the pointer.
-OWNER: Final = "return owners[value];"
+OWNER: Final = "return owners.data.text[value];"
 
 #: Lists the holders of the memory after the event that was clicked. Texts are set as texts, never as HTML.
 HOLDERS: Final = """
@@ -48,7 +48,7 @@ function add(...texts) {
 add("bytes", "blocks", "holder");
 const sorted = [...found].sort((a, b) => b[1].bytes - a[1].bytes);
 for (const [number, {blocks, bytes}] of sorted.slice(0, most)) {
-  add(format_size(bytes), String(blocks), owners[number].split("\\n")[0]);
+  add(format_size(bytes), String(blocks), owners.data.text[number].split("\\n")[0]);
 }
 const rest = sorted.slice(most);
 if (rest.length) {

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 MIB = 1 << 20
 
+
 @dataclass
 class Cell:
     """A cell of an expandable segment; `owner` is the name of the block that it belongs to."""
