@@ -54,6 +54,9 @@ impl<S: RegionSource> Allocator<S> {
         if options.guard {
             return Err(OptionsError::OnlyForPools { option: "guard" });
         }
+        if options.elastic {
+            return Err(OptionsError::OnlyForPools { option: "elastic" });
+        }
         if !options.wait.is_zero() {
             return Err(OptionsError::OnlyForPools { option: "wait" });
         }

@@ -212,6 +212,36 @@ impl Bins {
         found
     }
 
+    /// Returns up to about `count` free chunks of at least `size` bytes from the lowest classes, in no particular order.
+    /// Of a tree it returns the best fit alone.
+    pub(crate) fn some_from(&self, chunks: &ChunkTable, size: u64, count: usize) -> Vec<Handle> {
+        let mut found = Vec::new();
+        for (bin, root) in self.of_class.iter().zip(self.roots).skip(class_of(size)) {
+            found.extend(
+                free_list::members(chunks, bin.head).filter(|&handle| chunks.get(handle).size >= size),
+            );
+            let best = root.and_then(|root| self.tries.best(chunks, root, size));
+            found.extend(best.map(|best| best.handle));
+            if found.len() >= count {
+                break;
+            }
+        }
+        found
+    }
+
+    /// Returns all free chunks of at least `size` bytes, in no particular order.
+    pub(crate) fn all_from(&self, chunks: &ChunkTable, size: u64) -> Vec<Handle> {
+        let mut found = Vec::new();
+        for (bin, root) in self.of_class.iter().zip(self.roots).skip(class_of(size)) {
+            found.extend(free_list::members(chunks, bin.head));
+            if let Some(root) = root {
+                self.tries.collect(chunks, root, &mut found);
+            }
+        }
+        found.retain(|&handle| chunks.get(handle).size >= size);
+        found
+    }
+
     /// Returns all free chunks in best-fit order.
     pub(crate) fn sorted(&self, chunks: &ChunkTable) -> Vec<FreeChunk> {
         let mut all = Vec::new();

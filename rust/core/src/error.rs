@@ -81,6 +81,9 @@ pub enum Unusable {
     /// It was closed.
     #[error("the pool is closed and takes no more requests: make a new one")]
     Closed,
+    /// It was paused.
+    #[error("the pool is paused, and none of its pages has memory: resume it first")]
+    Paused,
     /// The process was forked after the pool was made.
     #[error(
         "the process was forked after this pool was made, and its state does not survive that: make a new \
@@ -214,6 +217,31 @@ pub enum OptionsError {
         "guard mode writes to the memory and reads it: this source's is not known to be memory of this process"
     )]
     NotGuardable,
+    /// The source has whole regions only.
+    #[error("this source cannot commit memory page by page, which an elastic pool needs")]
+    NotPaged,
+    /// The page size is no power of two, no multiple of the source's granule, or above the limit.
+    #[error(
+        "page size {page_size} is not a power of two that is a multiple of {granule} bytes and at most the limit of \
+         {limit} bytes"
+    )]
+    PageSize {
+        /// The page size, in bytes: the one passed, or the source's own.
+        page_size: u64,
+        /// The smallest one of the source, in bytes.
+        granule: u64,
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// The option has no meaning in an elastic pool.
+    #[error("an elastic pool cannot have the option {option}")]
+    NotElastic {
+        /// The name of the option.
+        option: &'static str,
+    },
+    /// A page size without the option elastic.
+    #[error("a page size is for elastic pools")]
+    OnlyForElastic,
     /// The wait exceeds a year.
     #[error("wait {wait:?} is not between 0 and {MAX_WAIT:?}")]
     Wait {

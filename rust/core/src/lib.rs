@@ -43,8 +43,8 @@ pub use options::{MAX_WAIT, Options};
 pub use policy::{Policy, PolicyError};
 #[cfg(feature = "std")]
 pub use pool::{
-    AllocationAttempt, Block, EventKind, EventLog, Keep, MemoryWait, Pool, PoolEvent, Scope, Siblings,
-    set_tag,
+    AllocationAttempt, Block, EventKind, EventLog, Keep, MemoryWait, PauseError, PausedContent, Pool,
+    PoolEvent, Scope, Siblings, set_tag,
 };
 pub use report::advice::{Action, Advice, When};
 pub use report::details::{Details, OwnerGroup, SizeGroup, Splitter};

@@ -5,9 +5,13 @@ use alloc::string::String;
 use core::time::Duration;
 
 use crate::error::OptionsError;
+#[cfg(feature = "std")]
+use crate::policy::elastic::MAX_PAGE_SIZE;
 use crate::policy::{Policy, SplitRule};
 use crate::source::RegionSource;
 use crate::tables::{Limit, Tables};
+#[cfg(feature = "std")]
+use crate::units::GRANULE;
 use crate::units::MAX_BYTES;
 
 /// The longest [`Options::wait`]: a year.
@@ -53,6 +57,17 @@ pub struct Options {
     /// allocator then. What caches keep is free for every request: it is given back before a refusal, and by each trim,
     /// snapshot, explanation, and scope. Guard mode and owner tags leave the caches unused.
     pub thread_caches: bool,
+    /// Whether addresses are plentiful and only pages in use must have memory. Off by default.
+    ///
+    /// Such a pool reserves several times its limit in addresses, and commits memory to pages that an allocation touches.
+    /// Where memory is short, free pages give theirs to those that need it. A request is refused only if the pages of all
+    /// allocations and its own are above the limit. The source must have [`pages`](RegionSource::pages). What stays
+    /// reserved are the committed pages; every remainder of a chunk is split off. Decisions differ from those of
+    /// TensorFlow's allocator.
+    pub elastic: bool,
+    /// The page size of an elastic pool in bytes: a power of two and a multiple of the source's granule. Defaults to the
+    /// source's.
+    pub page_size: Option<u64>,
     /// The setting that defined the limit, for reports.
     pub limit_set_by: String,
     /// The pool's name in reports.
@@ -81,6 +96,8 @@ impl Options {
             policy: Policy::TensorFlow,
             owner_tags: false,
             thread_caches: false,
+            elastic: false,
+            page_size: None,
             limit_set_by: "limit".to_owned(),
             name: "pool".to_owned(),
             guard: false,
@@ -144,6 +161,19 @@ impl Options {
         self
     }
 
+    /// Sets whether addresses are plentiful and only pages in use must have memory: see [`Options::elastic`]. Off by
+    /// default.
+    pub fn elastic(mut self, elastic: bool) -> Self {
+        self.elastic = elastic;
+        self
+    }
+
+    /// Sets the page size of an elastic pool in bytes; `None`, the default, leaves it to the source.
+    pub fn page_size(mut self, bytes: impl Into<Option<u64>>) -> Self {
+        self.page_size = bytes.into();
+        self
+    }
+
     /// Sets the name that reports give to the setting that defined the limit.
     pub fn limit_set_by(mut self, setting: impl Into<String>) -> Self {
         self.limit_set_by = setting.into();
@@ -179,7 +209,34 @@ impl Options {
         if self.wait > MAX_WAIT {
             return Err(OptionsError::Wait { wait: self.wait });
         }
+        if self.elastic && self.guard {
+            return Err(OptionsError::NotElastic { option: "guard" });
+        }
+        if !self.elastic && self.page_size.is_some() {
+            return Err(OptionsError::OnlyForElastic);
+        }
         Ok(())
+    }
+
+    /// Returns whether threads keep chunks: where every operation counts, or pages move, the caches would always be empty.
+    #[cfg(feature = "std")]
+    pub(crate) fn has_thread_caches(&self) -> bool {
+        self.thread_caches && !self.guard && !self.owner_tags && !self.elastic
+    }
+
+    /// Returns the page size of an elastic pool over `source`, `None` for other pools.
+    #[cfg(feature = "std")]
+    pub(crate) fn page_size_of(&self, source: &mut impl RegionSource) -> Result<Option<u64>, OptionsError> {
+        if !self.elastic {
+            return Ok(None);
+        }
+        let pages = source.pages().ok_or(OptionsError::NotPaged)?;
+        let (granule, limit) = (pages.granule(), self.limit);
+        let page_size = self.page_size.unwrap_or_else(|| pages.page_size());
+        let is_valid = page_size.is_power_of_two()
+            && page_size.is_multiple_of(granule.max(GRANULE))
+            && page_size <= limit.min(MAX_PAGE_SIZE);
+        if is_valid { Ok(Some(page_size)) } else { Err(OptionsError::PageSize { page_size, granule, limit }) }
     }
 
     /// Returns empty tables with these options, for regions of `source`.

@@ -85,4 +85,5 @@ impl FromStr for Policy {
     }
 }
 
+pub(crate) mod elastic;
 pub(crate) mod growth;

@@ -28,6 +28,7 @@ use crate::options::Options;
 use crate::report::snapshot::Snapshot;
 use crate::source::{Gauge, Grant, RegionSource};
 use crate::stats::Stats;
+use crate::tables::Elastic;
 use crate::tables::check::{Violation, check};
 
 mod advise;
@@ -35,6 +36,7 @@ mod allocating;
 mod block;
 mod caches;
 mod closing;
+mod elastic;
 mod freeing;
 mod grow;
 mod guarding;
@@ -42,6 +44,7 @@ mod holding;
 mod idle;
 mod limits;
 mod lock;
+mod pausing;
 mod queries;
 mod recording;
 mod resizing;
@@ -55,6 +58,7 @@ use freeing::Deferred;
 use guarding::Guarded;
 pub use limits::scope::{Scope, is_tagged, set_tag};
 pub use limits::siblings::Siblings;
+pub use pausing::{PauseError, PausedContent};
 pub use recording::{EventKind, EventLog, Keep, PoolEvent};
 use state::State;
 pub use wait::{AllocationAttempt, MemoryWait};
@@ -97,16 +101,18 @@ impl Pool {
     ///
     /// # Errors
     /// If an option is out of range, or if guard mode is requested and the source has no guard.
-    pub fn new(source: impl RegionSource + 'static, options: Options) -> Result<Self, OptionsError> {
+    pub fn new(mut source: impl RegionSource + 'static, options: Options) -> Result<Self, OptionsError> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         options.check()?;
-        let allocator = options.tables(&source);
+        let mut allocator = options.tables(&source);
+        if let Some(page_size) = options.page_size_of(&mut source)? {
+            allocator.set_elastic(Elastic::new(page_size));
+        }
         let guard = options.guard.then(|| source.guard().ok_or(OptionsError::NotGuardable)).transpose()?;
         let guarded = guard.map(|guard| Guarded::new(guard, &options));
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         // Where every operation counts the caches would always be empty, and they keep no chunk at address 0.
-        let has_caches =
-            options.thread_caches && !options.guard && !options.owner_tags && !source.starts_at_zero();
+        let has_caches = options.has_thread_caches() && !source.starts_at_zero();
         let caches = has_caches.then(Arc::<Caches>::default);
         let state = State::new(allocator, guarded, options.owner_tags, number, caches.clone());
         let deferred = DeferredQueue::new();

@@ -54,6 +54,10 @@ pub struct Stats {
     pub num_regions: u64,
     /// Regions ever granted by the source.
     pub num_grants: u64,
+    /// Bytes with memory: `reserved`, which counts the committed pages of elastic pools.
+    pub committed: u64,
+    /// How often a page of an elastic pool received memory, from the source or from another page; 0 in other pools.
+    pub num_commits: u64,
     /// Requests refused for lack of memory, including those that failed in the source.
     pub num_refused: u64,
 }
@@ -197,7 +201,12 @@ impl Counters {
         self.grants += 1;
     }
 
-    /// Counts a released region.
+    /// Counts memory that was committed to pages.
+    pub(crate) fn account_commit(&mut self, bytes: u64) {
+        self.reserved.add(bytes);
+    }
+
+    /// Counts a released region, or memory that pages gave back.
     pub(crate) fn account_release(&mut self, bytes: u64) {
         self.reserved.subtract(bytes);
     }
@@ -220,6 +229,10 @@ impl Counters {
 
     pub(crate) fn allocs(&self) -> u64 {
         self.allocs
+    }
+
+    pub(crate) fn peak_requested(&self) -> u64 {
+        self.requested.peak
     }
 
     pub(crate) fn requested(&self) -> u64 {
@@ -250,7 +263,8 @@ impl Counters {
         let of_lent = self.requested_of_lent.wrapping_add(caches.requested);
         let requested = self.requested.now - self.lent + of_lent;
         let in_use = self.in_use.now - caches.kept;
-        let free = self.reserved.now - in_use;
+        // A paused pool has nothing reserved.
+        let free = self.reserved.now.saturating_sub(in_use);
         Stats {
             requested,
             in_use,
@@ -260,7 +274,7 @@ impl Counters {
             free,
             thread_cached: caches.kept,
             largest_free,
-            fragmentation: ratio(free - largest_free, free),
+            fragmentation: ratio(free.saturating_sub(largest_free), free),
             peak_requested: self.requested.peak,
             peak_in_use: self.in_use.peak,
             peak_reserved: self.reserved.peak,
@@ -270,6 +284,8 @@ impl Counters {
             num_live: num_live as u64 - caches.num_kept,
             num_regions: num_regions as u64,
             num_grants: self.grants,
+            committed: self.reserved.now,
+            num_commits: 0,
             num_refused: self.refused,
         }
     }

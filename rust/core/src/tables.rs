@@ -24,6 +24,9 @@ use crate::tables::free_target::{FreeTarget, HELD};
 use crate::tables::owner::{OwnerId, Owners};
 use crate::units::{GRANULE, MAX_BYTES, round_up};
 
+pub(crate) use elastic::Elastic;
+#[cfg(feature = "std")]
+pub(crate) use elastic::plan::{PagePlan, Planned};
 #[cfg(feature = "std")]
 pub(crate) use feasibility::Supply;
 #[cfg(feature = "std")]
@@ -64,6 +67,8 @@ pub(crate) struct Tables {
     pub(crate) owners: Owners,
     pub(crate) history: History,
     pub(crate) decisions: Decisions,
+    /// The pages of an elastic pool; `None` in others.
+    pub(crate) elastic: Option<Elastic>,
     /// Chunks in quarantine: neither in use nor free.
     pub(crate) quarantined: BTreeSet<Handle>,
     /// Size of the largest free chunk that is temporarily detached from the bins; 0 if none is.
@@ -74,6 +79,8 @@ pub(crate) struct Tables {
     split_rule: SplitRule,
     split_threshold: u64,
     joins_regions: bool,
+    /// Requests with a larger alignment are no plain ones: 0 in elastic pools, where none is.
+    largest_plain_alignment: u64,
     /// Whether a region may start at address 0.
     pub(crate) is_zero_based: bool,
 }
@@ -91,6 +98,7 @@ impl Tables {
             owners: Owners::default(),
             history: History::default(),
             decisions: Decisions::default(),
+            elastic: None,
             quarantined: BTreeSet::new(),
             largest_detached: 0,
             growth: Growth::new(limit, growth),
@@ -99,6 +107,7 @@ impl Tables {
             split_rule,
             split_threshold: split_rule.threshold(limit),
             joins_regions,
+            largest_plain_alignment: GRANULE,
             is_zero_based: false,
         }
     }
@@ -130,18 +139,37 @@ impl Tables {
     #[inline]
     pub(crate) fn try_allocate(&mut self, request: ChunkRequest) -> Option<Allocation> {
         // `take` returns two integers in registers; reading the freshly written chunk back would stall.
-        let (address, size) = if request.is_aligned() {
-            self.take_aligned(request)?
+        let taken = if request.alignment > self.largest_plain_alignment {
+            self.take_specially(request)?
         } else {
             self.take(request.bytes, request.needed)?
         };
+        Some(self.allocation(request, taken))
+    }
+
+    /// Takes an aligned chunk, or one with pages.
+    #[inline(never)]
+    fn take_specially(&mut self, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
+        if self.elastic.is_some() { self.take_committed(request) } else { self.take_aligned(request) }
+    }
+
+    /// Makes the tables those of an elastic pool.
+    pub(crate) fn set_elastic(&mut self, elastic: Elastic) {
+        self.elastic = Some(elastic);
+        self.largest_plain_alignment = 0;
+        self.owners.look_at_every_free();
+    }
+
+    /// Returns the allocation of a request in the chunk that was taken for it.
+    #[inline(always)]
+    fn allocation(&mut self, request: ChunkRequest, (address, size): (u64, NonZeroU64)) -> Allocation {
         if request.held {
             self.set_held(address, true);
         }
         if let Some(owner) = request.owner {
             self.set_owner(owner, address, request);
         }
-        Some(Allocation { address, size: size.get(), requested: request.bytes, id: self.counters.allocs() })
+        Allocation { address, size: size.get(), requested: request.bytes, id: self.counters.allocs() }
     }
 
     /// Puts a request of `bytes` bytes into a free chunk of at least `needed` bytes; returns the chunk's address and
@@ -161,6 +189,13 @@ impl Tables {
             let new = self.chunks.split(handle, size, rest);
             self.bins.insert(&mut self.chunks, new, rest);
         }
+        self.hand_over(FreeChunk { size, address, handle }, bytes, needed)
+    }
+
+    /// Makes a chunk that is in no bin the one of a request.
+    #[inline(always)]
+    fn hand_over(&mut self, chunk: FreeChunk, bytes: u64, needed: u64) -> Option<(u64, NonZeroU64)> {
+        let FreeChunk { size, address, handle } = chunk;
         let id = self.counters.account_allocate(bytes, size);
         self.decisions.record(|| Decision::Allocated(id));
         if id <= history::MAX_ALLOCATIONS + 1 {
@@ -180,8 +215,8 @@ impl Tables {
     pub(crate) fn free(&mut self, address: u64, target: FreeTarget) -> Option<()> {
         let handle = self.live.remove(&mut self.chunks, address, target)?;
         // A separate cold path: a call in the middle would spill registers on the fast path.
-        if self.owners.has_owned_chunks() {
-            self.free_owned(handle);
+        if self.owners.look_at_frees() {
+            self.free_specially(handle);
         } else {
             self.free_chunk(handle);
         }
@@ -191,22 +226,37 @@ impl Tables {
     /// Turns a chunk that has left the live table into a free chunk.
     #[inline(always)]
     fn free_chunk(&mut self, handle: Handle) {
+        let Chunk { size, prev, next, .. } = self.take_over(handle);
+        self.merge_with_neighbours(handle, size, prev, next);
+    }
+
+    /// Takes a chunk out of use; it is in no bin. Returns it as it was.
+    #[inline(always)]
+    fn take_over(&mut self, handle: Handle) -> Chunk {
         let chunk = self.chunks.get_mut(handle);
-        let Chunk { size, requested, prev, next, id, .. } = *chunk;
+        let former = *chunk;
+        let Chunk { size, requested, id, .. } = former;
         chunk.id = None;
         self.decisions.record(|| Decision::Freed(id.map_or(0, |id| id.get() & !HELD)));
         if self.counters.allocs() <= history::MAX_ALLOCATIONS {
             self.history.freed(id);
         }
         self.counters.account_free(requested, size);
-        self.merge_with_neighbours(handle, size, prev, next);
+        former
     }
 
+    /// Frees a chunk that may have an owner, or pages.
     #[cold]
     #[inline(never)]
-    fn free_owned(&mut self, handle: Handle) {
-        self.clear_owner(handle);
-        self.free_chunk(handle);
+    fn free_specially(&mut self, handle: Handle) {
+        if self.owners.has_owned_chunks() {
+            self.clear_owner(handle);
+        }
+        if self.elastic.is_some() {
+            self.free_in_pages(handle);
+        } else {
+            self.free_chunk(handle);
+        }
     }
 
     /// Removes the owner of a chunk that is about to become free.
@@ -288,6 +338,10 @@ impl Tables {
     /// # Cost
     /// Linear in the number of regions.
     pub(crate) fn releasable(&self) -> u64 {
+        #[cfg(feature = "std")]
+        if self.elastic.is_some() {
+            return self.releasable_in_pages();
+        }
         let free = self.regions.iter().filter(|region| is_wholly_free(&self.chunks, region));
         free.map(|region| region.span.bytes).sum()
     }
@@ -306,7 +360,8 @@ impl Tables {
     /// Returns the counters, with the figures of the caches that chunks are lent to.
     pub(crate) fn stats_with(&self, caches: &CacheFigures) -> Stats {
         let Self { limit, live, regions, .. } = self;
-        self.counters.stats(*limit, self.largest_free(), live.len(), regions.len(), caches)
+        let stats = self.counters.stats(*limit, self.largest_free(), live.len(), regions.len(), caches);
+        Stats { num_commits: self.elastic.as_ref().map_or(0, Elastic::commits), ..stats }
     }
 
     /// Merges a free chunk of `size` bytes that is in no bin with its free neighbours and puts the result into its
@@ -357,6 +412,7 @@ impl Allocation {
 
 mod aligning;
 pub(crate) mod check;
+mod elastic;
 #[cfg(feature = "std")]
 mod feasibility;
 #[cfg(feature = "std")]
@@ -366,6 +422,7 @@ mod holding;
 mod lending;
 mod out_of_memory;
 pub(crate) mod owner;
+pub(crate) mod pages;
 mod quarantine;
 mod request;
 mod resizing;

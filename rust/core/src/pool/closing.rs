@@ -28,6 +28,13 @@ impl Pool {
     pub(super) fn release_last_regions(&self) {
         while self.state.lock().expect(STATE_IS_SOUND).must_release_regions() {
             let Some(mut source) = self.source_lock.try_lock() else { break };
+            if self.options.elastic {
+                if self.give_back_last_pages(&mut source) {
+                    continue;
+                }
+                // A decommit failed; the next free or trim does not come, and the pages stay with the source.
+                break;
+            }
             let regions = self.state.lock().expect(STATE_IS_SOUND).take_last_regions();
             release_regions(&mut source, regions);
         }

@@ -17,6 +17,9 @@ impl Pool {
         source: &mut Source<'_>,
         request: ChunkRequest,
     ) -> Result<Result<Allocation, AllocationAttempt>, AllocError> {
+        if self.options.elastic {
+            return self.attempt_in_pages(source, request);
+        }
         let mut source_refused = false;
         if let Some(allocation) = self.grow(source, request, &mut source_refused)? {
             return Ok(Ok(allocation));

@@ -42,8 +42,9 @@ impl Pool {
             let allocator = &mut state.allocator;
             let reserved = allocator.counters.reserved();
             let mut regions = Vec::new();
+            let mut released = 0;
             if reserved > limit {
-                let kept = reserved - allocator.releasable();
+                let kept = reserved.saturating_sub(allocator.releasable());
                 if !trim || kept > limit {
                     let trim_helps = kept <= limit;
                     let reserved = if trim { kept } else { reserved };
@@ -51,14 +52,28 @@ impl Pool {
                     drop(state);
                     return Err(error);
                 }
-                regions = allocator.take_free_regions();
+                if self.options.elastic {
+                    drop(state);
+                    released = self.give_back_pages(source, reserved - limit, false)?;
+                    state = self.lock_settled_state()?;
+                    // Frees meanwhile only help; a source that keeps its memory does not.
+                    let reserved = state.allocator.counters.reserved();
+                    if reserved > limit {
+                        drop(state);
+                        let (after_trim, trim_helps) = (true, false);
+                        return Err(LimitError::BelowReserved { limit, reserved, after_trim, trim_helps });
+                    }
+                } else {
+                    regions = allocator.take_free_regions();
+                }
             }
+            let allocator = &mut state.allocator;
             allocator.change(Limit { bytes: limit, set_by: set_by.into() }, allocator.grows());
             state.retry_reasons += 1;
             drop(state);
             // Waiting requests may fit under the new limit.
             self.freed.notify_all();
-            Ok(release_regions(source, regions))
+            Ok(released + release_regions(source, regions))
         })?
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Pool;
 use super::caches::Caches;
 use super::guarding::Guarded;
+use super::pausing::Paused;
 use super::recording::Recordings;
 use crate::decisions::Decision;
 use crate::error::Unusable;
@@ -35,6 +36,8 @@ pub(super) struct State {
     /// The activity at which a trim had discarded all free memory; `None` before the first trim and after a failed
     /// one.
     pub(super) discarded_at: Option<u64>,
+    /// What a paused pool kept.
+    pub(super) paused: Option<Paused>,
 }
 
 /// The conditions under which the fast path must not be used.
@@ -55,11 +58,18 @@ pub(super) struct SlowPathReasons {
     pub(super) recorded: bool,
     /// Whether guard mode is on: every operation accesses the memory. Never changes.
     guarded: bool,
+    /// Whether the pool is paused: none of its pages has memory.
+    pub(super) paused: bool,
 }
 
 impl SlowPathReasons {
     pub(super) fn any(&self) -> bool {
-        self.guarded || self.closed || self.recorded || self.waiting > 0 || self.records_owners()
+        self.guarded
+            || self.paused
+            || self.closed
+            || self.recorded
+            || self.waiting > 0
+            || self.records_owners()
     }
 
     /// Returns whether an allocation may have an owner.
@@ -99,6 +109,10 @@ impl State {
             // A second run would be served by caches, too.
             allocator.history.end();
         }
+        if allocator.elastic.is_some() {
+            // A second run would have pages, too.
+            allocator.history.end();
+        }
         let slow_path = SlowPathReasons { tags, guarded: guarded.is_some(), ..SlowPathReasons::default() };
         Self {
             allocator,
@@ -111,6 +125,7 @@ impl State {
             source_declined: false,
             source_declined_guaranteed: false,
             discarded_at: None,
+            paused: None,
         }
     }
 
@@ -134,7 +149,13 @@ impl State {
 
     /// Returns an error if the pool is closed.
     pub(super) fn open(&self) -> Result<(), Unusable> {
-        if self.slow_path.closed { Err(Unusable::Closed) } else { Ok(()) }
+        if self.slow_path.closed {
+            Err(Unusable::Closed)
+        } else if self.paused.is_some() || self.allocator.is_paused() {
+            Err(Unusable::Paused)
+        } else {
+            Ok(())
+        }
     }
 
     pub(super) fn is_closed(&self) -> bool {

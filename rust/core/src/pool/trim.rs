@@ -26,7 +26,27 @@ impl Pool {
         source.map(|source| self.use_source(source, |source| self.trim_with(source))).transpose()
     }
 
+    /// Gives memory back until at most `target` bytes are reserved, as far as free memory allows; returns the bytes. An
+    /// elastic pool gives back as many pages as that takes, those of the longest idle holes first; another one gives back
+    /// all wholly free regions.
+    ///
+    /// # Errors
+    /// As [`Pool::trim`].
+    pub fn trim_to(&self, target: u64) -> Result<u64, Unusable> {
+        self.with_source(|source| {
+            let reserved = self.with_settled_state(|state| state.allocator.counters.reserved())?;
+            match reserved.saturating_sub(target) {
+                0 => Ok(0),
+                surplus if self.options.elastic => self.give_back_pages(source, surplus, false),
+                _ => self.trim_with(source),
+            }
+        })?
+    }
+
     fn trim_with(&self, source: &mut Source<'_>) -> Result<u64, Unusable> {
+        if self.options.elastic {
+            return self.give_back_pages(source, u64::MAX, true);
+        }
         let mut state = self.lock_settled_state()?;
         let activity = state.activity()?;
         // Chunks from the quarantine became free without a free, and are full of poison.

@@ -68,7 +68,7 @@ impl<'a> Trial<'a> {
         };
         // Best fit takes the lower address among equal chunks. If regions are apart, that depends on the order in
         // which the source places them.
-        if !serves || !self.options.growth || (self.joins_regions && self.gap == 0) {
+        if !serves || !self.options.growth || self.options.elastic || (self.joins_regions && self.gap == 0) {
             return Ok(Some(TrialResult { serves, serves_descending: serves, down_to }));
         }
         let falling = self.over(DescendingAddresses::new(self.gap), limit, track)?;
@@ -105,8 +105,12 @@ impl<'a> Trial<'a> {
         Ok(Some((!watch.refused, down_to)))
     }
 
-    /// Returns the split threshold, unless it depends on the limit.
+    /// Returns the split threshold, unless it depends on the limit. Elastic pools have none, and their decisions depend on
+    /// the limit otherwise.
     fn constant_split_threshold(&self) -> Option<u64> {
+        if self.options.elastic {
+            return None;
+        }
         let rule = SplitRule { policy: self.options.policy, fraction: self.options.fragmentation_fraction };
         // The threshold is monotone in the limit.
         Some(rule.threshold(1)).filter(|&threshold| threshold == rule.threshold(MAX_BYTES))

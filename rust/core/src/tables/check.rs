@@ -61,6 +61,11 @@ pub(crate) fn check(allocator: &Tables) -> Result<(), Violation> {
     let counters = &allocator.counters;
     require(counters.requested() == sums.requested, "requested is the sum over the chunks in use", 0)?;
     require(counters.in_use() == sums.in_use, "in use is the sum over the chunks in use", 0)?;
+    #[cfg(feature = "std")]
+    if allocator.elastic.is_some() {
+        allocator.check_pages().map_err(|(invariant, address)| Violation { invariant, address })?;
+        sums.reserved = counters.reserved();
+    }
     require(counters.reserved() == sums.reserved, "reserved is the sum over the regions", 0)?;
     let holdings = allocator.owners.holdings();
     let holdings: Map<_, _> =

@@ -44,6 +44,9 @@ struct GrowthAttempt {
 impl Tables {
     /// Returns whether a request for a chunk of `needed` bytes would be served.
     pub(crate) fn would_serve(&self, needed: u64, trim_on_oom: bool, supply: Supply) -> bool {
+        if self.elastic.is_some() {
+            return self.would_serve_in_pages(needed, supply);
+        }
         self.has_free(needed)
             || self.growth_attempts(trim_on_oom, supply).any(|GrowthAttempt { reserved, available }| {
                 self.growth.serves(needed, reserved, self.limit, available)
@@ -52,6 +55,9 @@ impl Tables {
 
     /// Returns the size of the largest chunk that a request could get, in bytes; 0 if none.
     pub(crate) fn largest_servable(&self, trim_on_oom: bool, supply: Supply) -> u64 {
+        if self.elastic.is_some() {
+            return self.largest_servable_in_pages(supply);
+        }
         let grown = self.growth_attempts(trim_on_oom, supply).map(|GrowthAttempt { reserved, available }| {
             self.growth.largest_served(reserved, self.limit, available)
         });
@@ -62,6 +68,9 @@ impl Tables {
     ///
     /// That limit leaves room for a region of exactly that size.
     pub(crate) fn smallest_limit(&self, needed: u64, trim_on_oom: bool, supply: Supply) -> Option<u64> {
+        if self.elastic.is_some() {
+            return self.smallest_limit_in_pages(needed, supply);
+        }
         let GrowthAttempt { reserved, available } = self.growth_attempts(trim_on_oom, supply).last()?;
         let limit = reserved.checked_add(needed)?;
         (limit > self.limit && limit <= MAX_BYTES && needed <= available).then_some(limit)

@@ -42,10 +42,35 @@ impl Tables {
     /// # Cost
     /// Linear in the number of chunks.
     pub(crate) fn plan_frees_for(&self, needed: u64, trim_on_oom: bool, supply: Supply) -> Option<FreePlan> {
+        if self.elastic.is_some() {
+            return self.plan_frees_in_pages(needed, supply);
+        }
         let in_place = self.regions.iter().filter_map(|region| self.plan_frees_in_region(region, needed));
         let regions = if trim_on_oom { self.plan_regions_to_empty(needed, supply) } else { None };
         let few = in_place.chain(regions).filter(|plan| plan.allocations.len() <= MAX_ALLOCATIONS);
         few.min_by_key(|plan| (plan.bytes, plan.allocations.len()))
+    }
+
+    /// Does the same in an elastic pool: the smallest allocation whose own pages suffice, or else the largest ones.
+    fn plan_frees_in_pages(&self, needed: u64, supply: Supply) -> Option<FreePlan> {
+        let lacking = self.lacking_pages(needed, supply)?;
+        let chunks = self.regions.iter().flat_map(|region| self.chunks.run(region.first));
+        let free_able = chunks.filter(|&(handle, chunk)| self.is_occupied(handle, chunk) && !chunk.is_held());
+        let mut own: Vec<_> = free_able.map(|(_, chunk)| (self.pages_within(chunk), chunk)).collect();
+        own.sort_unstable_by_key(|&(pages, chunk)| (pages, chunk.size, chunk.address));
+        if let Some((_, one)) = own.iter().find(|&&(pages, _)| pages >= lacking) {
+            return Some(FreePlan::of([*one]));
+        }
+        let mut missing = lacking;
+        let mut taken = Vec::new();
+        for (pages, chunk) in own.into_iter().rev() {
+            taken.push(chunk);
+            missing = missing.saturating_sub(pages);
+            if missing == 0 {
+                return (taken.len() <= MAX_ALLOCATIONS).then(|| FreePlan::of(taken));
+            }
+        }
+        None
     }
 
     /// Finds the run of adjacent chunks of at least `needed` bytes with the fewest bytes in use.

@@ -106,6 +106,8 @@ pub(crate) struct Owners {
     of_chunk: Vec<Option<OwnerId>>,
     /// The number of chunks with an owner.
     owned: usize,
+    /// The same, plus 1 if every free is to be looked at.
+    looks: usize,
 }
 
 impl Owners {
@@ -113,6 +115,17 @@ impl Owners {
     #[inline(always)]
     pub(crate) fn has_owned_chunks(&self) -> bool {
         self.owned > 0
+    }
+
+    /// Returns whether a free may concern an owner, or each is to be looked at.
+    #[inline(always)]
+    pub(crate) fn look_at_frees(&self) -> bool {
+        self.looks > 0
+    }
+
+    /// Has every free looked at.
+    pub(crate) fn look_at_every_free(&mut self) {
+        self.looks = self.owned + 1;
     }
 
     /// Returns the owner of a chunk; `None` if it has none or is free.
@@ -138,12 +151,14 @@ impl Owners {
         }
         self.of_chunk[index] = Some(owner);
         self.owned += 1;
+        self.looks += 1;
     }
 
     /// Removes and returns the owner of a chunk.
     pub(crate) fn clear_owner(&mut self, chunk: Handle) -> Option<OwnerId> {
         let owner = self.of_chunk.get_mut(chunk.index())?.take()?;
         self.owned -= 1;
+        self.looks -= 1;
         Some(owner)
     }
 

@@ -57,7 +57,7 @@ impl Tables {
     /// # Cost
     /// Linear in the number of regions; linear in the number of chunks while the quarantine is not empty.
     pub(crate) fn idle_bytes(&self) -> u64 {
-        if self.quarantined.is_empty() {
+        if self.quarantined.is_empty() || self.elastic.is_some() {
             return self.releasable();
         }
         let is_idle = |region: &&Region| {
@@ -73,11 +73,19 @@ impl Tables {
 
     /// Returns the size of the largest free chunk, detached ones included; 0 if there is none.
     pub(crate) fn largest_free(&self) -> u64 {
+        #[cfg(feature = "std")]
+        if self.elastic.is_some() {
+            return self.largest_free_in_pages();
+        }
         self.bins.largest(&self.chunks).max(self.largest_detached)
     }
 
     /// Returns whether there is a free chunk of at least `needed` bytes, detached ones included.
     pub(crate) fn has_free(&self, needed: u64) -> bool {
+        #[cfg(feature = "std")]
+        if self.elastic.is_some() {
+            return self.would_serve_in_pages(needed, super::Supply::NONE);
+        }
         self.bins.fits(&self.chunks, needed) || needed <= self.largest_detached
     }
 

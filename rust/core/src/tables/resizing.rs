@@ -38,7 +38,12 @@ impl Tables {
         // The result depends on the chunk's size, which other settings change.
         self.history.end();
         let next = chunk.next.filter(|&next| self.chunks.get(next).is_free());
-        let possible = chunk.size + next.map_or(0, |next| self.chunks.get(next).size);
+        let in_pages = self.elastic.is_some();
+        let possible = match next {
+            Some(next) if in_pages => self.possible_in_pages(&chunk, next),
+            Some(next) => chunk.size + self.chunks.get(next).size,
+            None => chunk.size,
+        };
         if needed > possible {
             return Some(Err(Shortage::Neighbour { size: chunk.size, possible }));
         }
@@ -51,7 +56,10 @@ impl Tables {
         }
         self.decisions.record(|| Decision::Resized { address, bytes });
         let mut size = chunk.size;
-        if needed > size
+        if needed > size && in_pages {
+            self.lengthen_in_pages(handle, needed);
+            size = needed;
+        } else if needed > size
             && let Some(next) = next
         {
             self.bins.remove(&mut self.chunks, next, possible - size);
@@ -63,7 +71,11 @@ impl Tables {
             size = needed;
         } else if needed < size && tail == Tail::Free {
             let rest = self.chunks.split(handle, needed, size - needed);
-            self.merge_with_neighbours(rest, size - needed, None, chunk.next);
+            if in_pages {
+                self.merge_pages(rest, None, chunk.next, &[]);
+            } else {
+                self.merge_with_neighbours(rest, size - needed, None, chunk.next);
+            }
             size = needed;
         }
         self.counters.account_resize((chunk.requested, chunk.size), (bytes, size));

@@ -97,6 +97,9 @@ impl Pool {
     /// Releases all wholly free regions without discarding other free memory; returns the released bytes.
     fn release_free_regions(&self) -> Result<u64, Unusable> {
         self.with_source(|source| {
+            if self.options.elastic {
+                return self.give_back_pages(source, u64::MAX, false);
+            }
             let mut state = self.lock_settled_state()?;
             state.empty_quarantine();
             let regions = state.allocator.take_free_regions();

@@ -1,0 +1,307 @@
+//! Elastic pools: memory for the pages of a request, taken from free pages or from the source.
+
+use super::{AllocationAttempt, Pool, STATE_IS_SOUND, Source};
+use crate::decisions::Decision;
+use crate::error::{AllocError, GrantFault, Unusable};
+use crate::source::{Grant, PageSource, ReserveError, SourceFailure};
+use crate::tables::pages::{PageSpan, count};
+use crate::tables::{Allocation, ChunkRequest, PagePlan, Planned};
+
+/// What a refusal by the source makes a request try next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    /// Memory from the source where the policy wants it.
+    Ordinary,
+    /// Memory of free pages first.
+    SparesSource,
+    /// The same, after the source made free what it could.
+    AfterRecycling,
+}
+
+/// What became of a plan's pages.
+#[derive(Debug, Default)]
+struct Executed {
+    /// The pages that received memory.
+    received: Vec<PageSpan>,
+    /// The free pages that still have theirs.
+    kept: Vec<PageSpan>,
+    /// How many pages received memory from the source.
+    committed: u64,
+    /// Why not all pages received memory.
+    error: Option<ReserveError>,
+}
+
+impl Pool {
+    /// Attempts a request that no committed pages serve.
+    pub(super) fn attempt_in_pages(
+        &self,
+        source: &mut Source<'_>,
+        request: ChunkRequest,
+    ) -> Result<Result<Allocation, AllocationAttempt>, AllocError> {
+        let mut attempt = Attempt::Ordinary;
+        let mut source_refused = false;
+        loop {
+            let mut state = self.lock_open_state()?;
+            match state.allocator.plan_pages(request, attempt != Attempt::Ordinary) {
+                Planned::Served(allocation) => return Ok(Ok(allocation)),
+                Planned::Freeing => break,
+                Planned::Addresses(wanted, least) => {
+                    drop(state);
+                    if !self.reserve_addresses(source, wanted, least)? {
+                        source_refused = true;
+                        break;
+                    }
+                }
+                Planned::Pages(plan) => {
+                    let shift = state.allocator.page_shift();
+                    drop(state);
+                    let executed = execute(pages_of(source), &plan, shift);
+                    match self.end_plan(plan, executed)? {
+                        Ok(allocation) => return Ok(Ok(allocation)),
+                        Err(ReserveError::Failed(failure)) => {
+                            return Err(self.source_failed(request, failure)?);
+                        }
+                        Err(ReserveError::Declined) => {}
+                    }
+                    attempt = match attempt {
+                        Attempt::Ordinary => Attempt::SparesSource,
+                        Attempt::SparesSource if self.recycle(source, request)? => Attempt::AfterRecycling,
+                        Attempt::SparesSource | Attempt::AfterRecycling => {
+                            source_refused = true;
+                            break;
+                        }
+                    };
+                }
+            }
+        }
+        let mut state = self.lock_open_state()?;
+        // A free since the last check is served here or wakes the waiting thread; none is missed.
+        if let Some(allocation) = state.allocator.try_allocate(request) {
+            return Ok(Ok(allocation));
+        }
+        state.source_declined = source_refused;
+        let out_of_memory = self.out_of_memory(&state, request, source_refused);
+        let progress = state.progress();
+        Ok(Err(AllocationAttempt { out_of_memory, progress, possible: None }))
+    }
+
+    /// Ends a plan after the calls to the source.
+    fn end_plan(
+        &self,
+        plan: PagePlan,
+        executed: Executed,
+    ) -> Result<Result<Allocation, ReserveError>, AllocError> {
+        let Executed { received, kept, committed, error } = executed;
+        let mut state = self.lock_state()?;
+        let open = state.open();
+        if error.is_none()
+            && open.is_ok()
+            && let Some(allocation) = state.allocator.complete(plan.clone(), committed)
+        {
+            state.source_declined = false;
+            state.source_declined_guaranteed = false;
+            return Ok(Ok(allocation));
+        }
+        state.allocator.cancel(plan, &received, kept);
+        open?;
+        Ok(Err(error.unwrap_or(ReserveError::Declined)))
+    }
+
+    fn source_failed(&self, request: ChunkRequest, failure: SourceFailure) -> Result<AllocError, Unusable> {
+        let mut state = self.lock_state()?;
+        state.allocator.counters.account_refuse();
+        state.allocator.decisions.record(|| Decision::Refused);
+        let refused = self.out_of_memory(&state, request, true);
+        Ok(AllocError::SourceFailed { failure, refused })
+    }
+
+    /// Reserves a range of addresses; without growth also the memory of the whole limit, at the first request. Returns
+    /// false if the source declined every size.
+    fn reserve_addresses(
+        &self,
+        source: &mut Source<'_>,
+        wanted: u64,
+        least: u64,
+    ) -> Result<bool, AllocError> {
+        let (page_size, at_once) = self.with_state(|state| {
+            let tables = &state.allocator;
+            let limit = tables.limit >> tables.page_shift();
+            let is_first = !tables.grows() && tables.regions.len() == 0;
+            (1 << tables.page_shift(), if is_first { limit } else { 0 })
+        })?;
+        let pages = pages_of(source);
+        let mut bytes = wanted;
+        let range = loop {
+            match pages.reserve_addresses(bytes, page_size) {
+                Ok(range) => break range,
+                Err(ReserveError::Declined) if bytes > least => {
+                    bytes = (bytes / 2).next_multiple_of(page_size).max(least);
+                }
+                Err(ReserveError::Declined) => return Ok(false),
+                Err(ReserveError::Failed(failure)) => {
+                    let request = ChunkRequest::for_chunk(least, least);
+                    return Err(self.source_failed(request, failure)?);
+                }
+            }
+        };
+        if !range.address.is_multiple_of(page_size) || range.bytes < least {
+            return Err(AllocError::BadGrant { grant: range, fault: GrantFault::Misaligned });
+        }
+        let at_once = at_once.min(range.bytes / page_size);
+        if at_once > 0 {
+            let span = Grant { address: range.address, bytes: at_once * page_size };
+            if let Err(error) = pages.commit(span) {
+                pages.release_addresses(range);
+                return match error {
+                    ReserveError::Declined => Ok(false),
+                    ReserveError::Failed(failure) => {
+                        let request = ChunkRequest::for_chunk(least, least);
+                        Err(self.source_failed(request, failure)?)
+                    }
+                };
+            }
+        }
+        let mut state = self.lock_state()?;
+        if let Some(fault) = state.allocator.grant_fault(range) {
+            return Err(AllocError::BadGrant { grant: range, fault });
+        }
+        state.allocator.adopt_range(range, at_once);
+        Ok(true)
+    }
+
+    /// Lets the source make decommitted memory free; returns whether a commit may succeed now.
+    fn recycle(&self, source: &mut Source<'_>, request: ChunkRequest) -> Result<bool, AllocError> {
+        let ranges: Vec<Grant> =
+            self.with_state(|state| state.allocator.regions.iter().map(|region| region.span).collect())?;
+        let mut helps = false;
+        for range in ranges {
+            match pages_of(source).recycle(range) {
+                Ok(more) => helps |= more,
+                Err(failure) => {
+                    self.with_state(|state| state.allocator.lose(range))?;
+                    return Err(self.source_failed(request, failure)?);
+                }
+            }
+        }
+        Ok(helps)
+    }
+
+    /// Gives the memory of up to `most` bytes of free pages back, in whole pages; with `ranges` also the addresses of
+    /// ranges without chunks in use. Returns the bytes.
+    pub(super) fn give_back_pages(
+        &self,
+        source: &mut Source<'_>,
+        most: u64,
+        ranges: bool,
+    ) -> Result<u64, Unusable> {
+        let mut state = self.lock_state()?;
+        let shift = state.allocator.page_shift();
+        let free = state.allocator.take_free_pages(most.div_ceil(1 << shift));
+        drop(state);
+        let mut given = 0;
+        let mut kept = Vec::new();
+        for span in free {
+            match pages_of(source).decommit(span.addresses(shift)) {
+                Ok(()) => given += span.len(),
+                // It stays committed, and a later call tries again.
+                Err(_) => kept.push(span),
+            }
+        }
+        let mut state = self.lock_state()?;
+        state.allocator.count_decommits(given);
+        for span in kept {
+            state.allocator.return_free_pages(span);
+        }
+        let gone = if ranges { state.allocator.take_free_ranges() } else { Vec::new() };
+        if given > 0 {
+            state.retry_reasons += 1;
+        }
+        drop(state);
+        for range in gone {
+            pages_of(source).release_addresses(range);
+        }
+        Ok(given << shift)
+    }
+
+    /// Gives everything back that a closed pool without allocations has; returns false if something stays.
+    pub(super) fn give_back_last_pages(&self, source: &mut Source<'_>) -> bool {
+        let _ = self.give_back_pages(source, u64::MAX, true);
+        !self.state.lock().expect(STATE_IS_SOUND).must_release_regions()
+    }
+}
+
+/// Returns the source's pages: an elastic pool has a source with pages.
+pub(super) fn pages_of<'a>(source: &'a mut Source<'_>) -> &'a mut dyn PageSource {
+    source.pages().expect("the source had pages when the pool was made, and that is constant")
+}
+
+/// Gives the missing pages of a plan memory: that of free pages first, then new memory.
+fn execute(source: &mut dyn PageSource, plan: &PagePlan, shift: u32) -> Executed {
+    let mut done = Executed::default();
+    let mut missing = plan.missing.iter().copied().collect::<std::collections::VecDeque<_>>();
+    let mut free = plan.free.iter().copied().collect::<std::collections::VecDeque<_>>();
+    while done.error.is_none()
+        && let (Some(&to), Some(&from)) = (missing.front(), free.front())
+    {
+        missing.pop_front();
+        free.pop_front();
+        let length = to.len().min(from.len());
+        let (to, to_rest) = cut(to, length);
+        let (from, from_rest) = cut(from, length);
+        match give(source, plan, from, to, shift) {
+            Ok(()) => done.received.push(to),
+            Err((keeps, error)) => {
+                done.kept.extend(keeps.then_some(from));
+                done.error = Some(error);
+            }
+        }
+        if !to_rest.is_empty() {
+            missing.push_front(to_rest);
+        }
+        if !from_rest.is_empty() {
+            free.push_front(from_rest);
+        }
+    }
+    done.kept.extend(free);
+    let moved = done.received.len();
+    for span in missing {
+        if done.error.is_some() {
+            break;
+        }
+        match source.commit(span.addresses(shift)) {
+            Ok(()) => done.received.push(span),
+            Err(error) => done.error = Some(error),
+        }
+    }
+    done.committed = count(&done.received[moved..]);
+    if done.error.is_some() {
+        // Nothing new stays committed for a request that is not served.
+        let new = done.received.split_off(moved);
+        done.received.extend(new.into_iter().filter(|span| source.decommit(span.addresses(shift)).is_err()));
+    }
+    done
+}
+
+/// Gives the memory of some pages to others. An error says whether they still have it.
+fn give(
+    source: &mut dyn PageSource,
+    plan: &PagePlan,
+    from: PageSpan,
+    to: PageSpan,
+    shift: u32,
+) -> Result<(), (bool, ReserveError)> {
+    let (from, to) = (from.addresses(shift), to.addresses(shift));
+    match source.move_pages(from, to.address) {
+        Ok(()) => return Ok(()),
+        Err(ReserveError::Declined) => {}
+        Err(error) => return Err((true, error)),
+    }
+    source.decommit(from).map_err(|failure| (true, ReserveError::Failed(failure)))?;
+    source.commit(to).map_err(|error| (plan.may_return(from) && source.commit(from).is_ok(), error))
+}
+
+/// Cuts a span after `length` pages.
+fn cut(span: PageSpan, length: u64) -> (PageSpan, PageSpan) {
+    let middle = span.first + length;
+    (PageSpan { end: middle, ..span }, PageSpan { first: middle, ..span })
+}

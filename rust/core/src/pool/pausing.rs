@@ -1,0 +1,286 @@
+//! Pausing an elastic pool: all of its memory goes back to the source, and later returns at the same addresses.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use thiserror::Error;
+
+use super::elastic::pages_of;
+use super::{Pool, Source};
+use crate::error::Unusable;
+use crate::source::{Grant, PageSource, ReserveError, SourceFailure};
+use crate::tables::pages::{PageSpan, count, difference};
+
+/// The most bytes that are copied at once through a buffer.
+const BLOCK: u64 = 8 << 20;
+
+/// Where a paused pool keeps the content of its allocations.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PausedContent {
+    /// Nowhere: it is undefined after the resume.
+    Discard,
+    /// In memory of the process, outside of the pool.
+    Memory,
+    /// In a file that is open for reading and writing, from its start on.
+    File(File),
+}
+
+/// Why a pool was not paused, or not resumed. It is as it was before; only if a source fails to take memory and then to
+/// return it, the pool is paused nevertheless.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum PauseError {
+    /// The pool has whole regions.
+    #[error("only an elastic pool can be paused: this one was made without the option elastic")]
+    NotElastic,
+    /// The content could not be saved or read back.
+    #[error("the content of the pool could not be {verb}: {error}")]
+    Content {
+        /// What failed.
+        verb: &'static str,
+        /// The error of the file.
+        error: std::sync::Arc<io::Error>,
+    },
+    /// The source lost addresses of the pool: pages there would not receive memory again.
+    #[error("the source lost addresses of this pool, where pages would not receive memory again")]
+    AddressesLost,
+    /// The source has no memory for the pages in use.
+    #[error("the source has no {bytes} bytes for the pages in use: free memory elsewhere and resume again")]
+    NoMemory {
+        /// The bytes of the pages in use.
+        bytes: u64,
+    },
+    /// The source failed.
+    #[error("the region source failed: {0}")]
+    SourceFailed(SourceFailure),
+    /// The pool cannot be used.
+    #[error(transparent)]
+    Unusable(#[from] Unusable),
+}
+
+/// What a paused pool kept.
+#[derive(Debug)]
+pub(super) struct Paused {
+    content: PausedContent,
+    /// The saved pages, in order.
+    saved: Vec<PageSpan>,
+    /// Their content, in blocks, if it is in memory.
+    blocks: Vec<Vec<u8>>,
+    /// Pages that still have memory, because the source did not take it.
+    kept: Vec<PageSpan>,
+}
+
+impl Pool {
+    /// Gives all memory of an elastic pool back and keeps its addresses; returns the bytes. Nothing may use its
+    /// allocations until [`Pool::resume`]: their content is kept in `content`.
+    ///
+    /// A paused pool takes no requests, and does take frees. Pausing it again does nothing. It may be closed.
+    ///
+    /// # Errors
+    /// If the pool is not elastic, is closed, or a step fails; it is not paused then.
+    pub fn pause(&self, content: PausedContent) -> Result<u64, PauseError> {
+        self.with_source(|source| self.pause_with(source, content))?
+    }
+
+    fn pause_with(&self, source: &mut Source<'_>, content: PausedContent) -> Result<u64, PauseError> {
+        if !self.options.elastic {
+            return Err(PauseError::NotElastic);
+        }
+        let mut state = self.lock_state()?;
+        if state.paused.is_some() {
+            return Ok(0);
+        }
+        state.open()?;
+        if state.allocator.has_lost_ranges() {
+            return Err(PauseError::AddressesLost);
+        }
+        let shift = state.allocator.page_shift();
+        let free = state.allocator.take_free_pages(u64::MAX);
+        let touched = state.allocator.touched_pages();
+        state.allocator.set_paused(true);
+        self.update_slow_path(&mut state, |slow_path| slow_path.paused = true);
+        drop(state);
+        let mut memory =
+            Memory { pages: pages_of(source), shift, committed: [free.clone(), touched.clone()].concat() };
+        let mut paused = Paused { content, saved: touched, blocks: Vec::new(), kept: Vec::new() };
+        let mut result = paused.save(&mut memory);
+        if result.is_ok() {
+            let all = memory.committed.clone();
+            result = memory.decommit(&all);
+            if result.is_err() && memory.commit(&all).is_ok() {
+                let _ = paused.load(&mut memory, &paused.saved.clone());
+            }
+        }
+        let Memory { committed, .. } = memory;
+        let mut state = self.lock_state()?;
+        let before = state.allocator.counters.reserved();
+        let all = count(&free) + count(&paused.saved);
+        if result.is_err() && count(&committed) == all {
+            state.allocator.set_paused(false);
+            self.update_slow_path(&mut state, |slow_path| slow_path.paused = false);
+            for span in free {
+                state.allocator.return_free_pages(span);
+            }
+        } else {
+            paused.kept = committed;
+            state.allocator.recount(count(&paused.kept), 0);
+            state.paused = Some(paused);
+        }
+        result.map(|()| before)
+    }
+
+    /// Fetches the memory of a paused pool back, at the same addresses and with the kept content; returns the bytes. Does
+    /// nothing if the pool is not paused.
+    ///
+    /// # Errors
+    /// If the source has too little memory, or a step fails; the pool stays paused then, and keeps the content.
+    pub fn resume(&self) -> Result<u64, PauseError> {
+        self.with_source(|source| self.resume_with(source))?
+    }
+
+    fn resume_with(&self, source: &mut Source<'_>) -> Result<u64, PauseError> {
+        let mut state = self.lock_state()?;
+        let Some(mut paused) = state.paused.take() else { return Ok(0) };
+        let touched = state.allocator.touched_pages();
+        let shift = state.allocator.page_shift();
+        drop(state);
+        let kept = std::mem::take(&mut paused.kept);
+        let wanted = difference(&touched, &kept);
+        let mut memory = Memory { pages: pages_of(source), shift, committed: kept };
+        let result = memory.commit(&wanted).and_then(|()| {
+            paused.load(&mut memory, &touched).inspect_err(|_| {
+                let _ = memory.decommit(&wanted);
+            })
+        });
+        let Memory { committed, .. } = memory;
+        let mut state = self.lock_state()?;
+        state.allocator.recount(count(&committed), count(&wanted));
+        if let Err(error) = result {
+            paused.kept = committed;
+            state.paused = Some(paused);
+            return Err(error);
+        }
+        state.allocator.set_paused(false);
+        self.update_slow_path(&mut state, |slow_path| slow_path.paused = false);
+        // Of allocations that were freed meanwhile, and of holes that kept their memory.
+        let still = state.allocator.touched_pages();
+        for free in difference(&committed, &still) {
+            state.allocator.return_free_pages(free);
+        }
+        state.retry_reasons += 1;
+        drop(state);
+        self.freed.notify_all();
+        Ok(count(&wanted) << shift)
+    }
+
+    /// Returns whether the pool is paused.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn is_paused(&self) -> Result<bool, Unusable> {
+        self.with_state(|state| state.paused.is_some())
+    }
+}
+
+/// The pages of a source, and which of a pool's have memory.
+struct Memory<'a> {
+    pages: &'a mut dyn PageSource,
+    shift: u32,
+    committed: Vec<PageSpan>,
+}
+
+impl Memory<'_> {
+    /// Commits those pages of all spans that have no memory, or none: after an error those that received memory give it
+    /// back, as far as the source takes it.
+    fn commit(&mut self, spans: &[PageSpan]) -> Result<(), PauseError> {
+        let wanted = difference(spans, &self.committed);
+        for (index, span) in wanted.iter().enumerate() {
+            if let Err(error) = self.pages.commit(span.addresses(self.shift)) {
+                let _ = self.decommit(&wanted[..index]);
+                return Err(match error {
+                    ReserveError::Declined => PauseError::NoMemory { bytes: count(spans) << self.shift },
+                    ReserveError::Failed(failure) => PauseError::SourceFailed(failure),
+                });
+            }
+            self.committed.push(*span);
+        }
+        Ok(())
+    }
+
+    /// Decommits all spans as far as the source takes them back; returns the first failure.
+    fn decommit(&mut self, spans: &[PageSpan]) -> Result<(), PauseError> {
+        let mut result = Ok(());
+        for &span in spans {
+            match self.pages.decommit(span.addresses(self.shift)) {
+                Ok(()) => self.committed = difference(&self.committed, &[span]),
+                Err(failure) => result = result.and(Err(PauseError::SourceFailed(failure))),
+            }
+        }
+        result
+    }
+}
+
+/// Splits a span of addresses into blocks that fit a buffer.
+fn blocks_of(span: Grant) -> impl Iterator<Item = Grant> {
+    let starts = (span.address..span.end()).step_by(BLOCK.try_into().unwrap_or(usize::MAX));
+    starts.map(move |address| Grant { address, bytes: BLOCK.min(span.end() - address) })
+}
+
+fn content_error(verb: &'static str) -> impl Fn(io::Error) -> PauseError {
+    move |error| PauseError::Content { verb, error: error.into() }
+}
+
+impl Paused {
+    /// Copies the content of the pages.
+    fn save(&mut self, memory: &mut Memory<'_>) -> Result<(), PauseError> {
+        if let PausedContent::File(file) = &mut self.content {
+            file.seek(SeekFrom::Start(0)).map_err(content_error("saved"))?;
+        }
+        if matches!(self.content, PausedContent::Discard) {
+            return Ok(());
+        }
+        for block in self.saved.iter().flat_map(|span| blocks_of(span.addresses(memory.shift))) {
+            let mut buffer = vec![0; usize::try_from(block.bytes).unwrap_or(usize::MAX)];
+            memory.pages.read(block.address, &mut buffer).map_err(PauseError::SourceFailed)?;
+            match &mut self.content {
+                PausedContent::File(file) => file.write_all(&buffer).map_err(content_error("saved"))?,
+                _ => self.blocks.push(buffer),
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the content back to the pages that are in use still.
+    fn load(&mut self, memory: &mut Memory<'_>, touched: &[PageSpan]) -> Result<(), PauseError> {
+        if let PausedContent::File(file) = &mut self.content {
+            file.seek(SeekFrom::Start(0)).map_err(content_error("read back"))?;
+        }
+        if matches!(self.content, PausedContent::Discard) {
+            return Ok(());
+        }
+        let mut buffer = Vec::new();
+        let blocks = self.saved.iter().flat_map(|span| blocks_of(span.addresses(memory.shift)));
+        for (index, block) in blocks.enumerate() {
+            let content = match &mut self.content {
+                PausedContent::File(file) => {
+                    buffer.resize(usize::try_from(block.bytes).unwrap_or(usize::MAX), 0);
+                    file.read_exact(&mut buffer).map_err(content_error("read back"))?;
+                    &buffer
+                }
+                _ => &self.blocks[index],
+            };
+            for span in touched.iter().map(|span| span.addresses(memory.shift)) {
+                let start = span.address.max(block.address);
+                let end = span.end().min(block.end());
+                if start < end {
+                    let offset =
+                        |address: u64| usize::try_from(address - block.address).unwrap_or(usize::MAX);
+                    let part = &content[offset(start)..offset(end)];
+                    memory.pages.write(start, part).map_err(PauseError::SourceFailed)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,413 @@
+//! Elastic pools: best fit over plentiful addresses, of which the pages in use have memory.
+//!
+//! A page is **touched** if a chunk in use has a byte of it; touched pages are committed. A hole is a free chunk; some
+//! of the pages that lie wholly within it may be committed, too. Neighbours of a hole are in use, so that every other
+//! page of a hole is touched.
+//!
+//! ```text
+//! pages    |     |     |     |     |     |     |     |
+//! chunks   ├in use──┼─────── hole ──────────┼─in use─┤
+//!                      ├─ wholly in it ──┤
+//! ```
+//!
+//! The number of touched pages follows from the holes, so that no event takes time for each page.
+
+use alloc::vec::Vec;
+use core::num::NonZeroU64;
+
+use super::pages::{Committed, PageSpan};
+use super::{ChunkRequest, Tables};
+use crate::bins::free_list::FreeChunk;
+use crate::chunk::{Chunk, Handle};
+use crate::map::Map;
+use crate::source::Grant;
+use crate::units::{GRANULE, align_up};
+
+/// The pages of an elastic pool.
+#[derive(Debug)]
+pub(crate) struct Elastic {
+    /// Base-2 logarithm of the page size.
+    shift: u32,
+    /// The number of touched pages.
+    touched: u64,
+    /// The committed pages of the holes that have pages of both kinds, by address.
+    mixed: Map<u64, Vec<PageSpan>>,
+    /// Pages that ever received memory.
+    commits: u64,
+    /// The most allocations at a time, as far as seen when memory was missing.
+    peak_live: u64,
+    /// Whether no page has memory, touched ones included.
+    is_paused: bool,
+    /// The ranges that the source lost: their pages never receive memory again.
+    lost: Vec<Grant>,
+}
+
+/// A hole that is in no bin, and its pages.
+#[derive(Debug)]
+struct Hole {
+    handle: Handle,
+    start: u64,
+    end: u64,
+    /// The pages wholly within it.
+    whole: PageSpan,
+    committed: Committed,
+    /// When it was last in use, as a number of allocations.
+    used_at: u64,
+}
+
+/// A place for a request in a hole.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    start: u64,
+    end: u64,
+    /// The pages that become touched.
+    pages: PageSpan,
+}
+
+// How a free chunk says which of its pages are committed: the two lowest bits of `requested`, which is meaningless
+// otherwise; above them is when it was last in use.
+const NONE: u64 = 0;
+const ALL: u64 = 1;
+const SOME: u64 = 2;
+
+const IS_ELASTIC: &str = "only elastic pools call functions that need pages";
+
+impl Elastic {
+    pub(crate) fn new(page_size: u64) -> Self {
+        Self {
+            shift: page_size.trailing_zeros(),
+            touched: 0,
+            mixed: Map::new(),
+            commits: 0,
+            peak_live: 0,
+            is_paused: false,
+            lost: Vec::new(),
+        }
+    }
+
+    pub(crate) fn page_size(&self) -> u64 {
+        1 << self.shift
+    }
+
+    /// Returns the number of pages that ever received memory.
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits
+    }
+
+    /// Returns the number of pages that lie wholly between two addresses.
+    #[inline(always)]
+    fn count_within(&self, start: u64, end: u64) -> u64 {
+        let first = (start + (1 << self.shift) - 1) >> self.shift;
+        (end >> self.shift).saturating_sub(first)
+    }
+
+    fn within(&self, start: u64, end: u64) -> PageSpan {
+        PageSpan::within(start, end, self.shift)
+    }
+
+    /// Returns a free chunk as a hole, with its committed pages.
+    fn look_into(&self, handle: Handle, chunk: &Chunk) -> Hole {
+        let Chunk { address: start, requested, .. } = *chunk;
+        let committed = match requested & 3 {
+            ALL => Committed::All,
+            SOME => Committed::Some(self.mixed.get(&start).cloned().unwrap_or_default()),
+            _ => Committed::None,
+        };
+        let end = chunk.end();
+        Hole { handle, start, end, whole: self.within(start, end), committed, used_at: requested >> 2 }
+    }
+
+    /// Returns the same, and forgets it.
+    fn take(&mut self, handle: Handle, chunk: &Chunk) -> Hole {
+        let hole = self.look_into(handle, chunk);
+        if matches!(hole.committed, Committed::Some(_)) {
+            self.mixed.remove(&hole.start);
+        }
+        hole
+    }
+}
+
+impl Hole {
+    /// Returns the places for a request at both ends of the hole; at its start only, if the hole ends its range: what
+    /// was never used stays in one piece.
+    fn places(&self, request: ChunkRequest, ends_range: bool, elastic: &Elastic) -> [Option<Place>; 2] {
+        let (bytes, alignment) = (request.rounded(), request.alignment.max(GRANULE));
+        let first = align_up(self.start, alignment);
+        let last = self.end.checked_sub(bytes).map(|start| start / alignment * alignment);
+        let last = last.filter(|&last| first <= last);
+        [last.map(|_| first), last.filter(|_| !ends_range)]
+            .map(|start| start.map(|start| self.place(start, start + bytes, elastic)))
+    }
+
+    fn place(&self, start: u64, end: u64, elastic: &Elastic) -> Place {
+        let (left, right) = (elastic.within(self.start, start), elastic.within(end, self.end));
+        Place { start, end, pages: between(self.whole, left, right) }
+    }
+
+    /// Returns the better of the places: fewer pages without memory, then fewer pages.
+    fn best_place(&self, request: ChunkRequest, ends_range: bool, elastic: &Elastic) -> Option<Place> {
+        let places = self.places(request, ends_range, elastic).into_iter().flatten();
+        places.min_by_key(|place| (self.committed.count_missing(place.pages), place.pages.len()))
+    }
+}
+
+/// Returns the pages of `whole` between those of two parts at its ends.
+fn between(whole: PageSpan, left: PageSpan, right: PageSpan) -> PageSpan {
+    let first = if left.is_empty() { whole.first } else { left.end };
+    let end = if right.is_empty() { whole.end } else { right.first };
+    PageSpan { first, end: end.max(first) }
+}
+
+impl Tables {
+    /// Returns whether the source lost a range.
+    #[cfg(feature = "std")]
+    pub(crate) fn has_lost_ranges(&self) -> bool {
+        self.elastic.as_ref().is_some_and(|pages| !pages.lost.is_empty())
+    }
+
+    /// Returns whether no page has memory.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.elastic.as_ref().is_some_and(|pages| pages.is_paused)
+    }
+
+    fn pages(&self) -> &Elastic {
+        self.elastic.as_ref().expect(IS_ELASTIC)
+    }
+
+    fn pages_mut(&mut self) -> &mut Elastic {
+        self.elastic.as_mut().expect(IS_ELASTIC)
+    }
+
+    /// Returns a free chunk as a hole.
+    fn hole(&self, handle: Handle) -> Hole {
+        self.pages().look_into(handle, self.chunks.get(handle))
+    }
+
+    fn ends_range(&self, handle: Handle) -> bool {
+        self.chunks.get(handle).next.is_none()
+    }
+
+    /// Puts a request into the best fit, if the pages there have memory. Returns the address and the size of the chunk.
+    pub(super) fn take_committed(&mut self, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
+        let fit = self.take_fit(request)?;
+        if self.chunks.get(fit.handle).requested & 3 == ALL && !request.is_aligned() {
+            let chunk = self.carve_committed(fit, request.needed);
+            return self.hand_over(chunk, request.bytes, chunk.size);
+        }
+        self.take_partly_committed(fit, request)
+    }
+
+    /// Cuts `size` bytes off a hole of which all pages are committed, at the end where fewer pages become touched.
+    #[inline]
+    fn carve_committed(&mut self, fit: FreeChunk, size: u64) -> FreeChunk {
+        let FreeChunk { size: whole_size, address, handle } = fit;
+        let (end, rest) = (address + whole_size, whole_size - size);
+        let pages = self.elastic.as_mut().expect(IS_ELASTIC);
+        let whole = pages.count_within(address, end);
+        if rest == 0 {
+            pages.touched += whole;
+            return fit;
+        }
+        let (behind, before) =
+            (pages.count_within(address + size, end), pages.count_within(address, address + rest));
+        let Chunk { requested: mark, next, .. } = *self.chunks.get(handle);
+        if before > behind && next.is_some() {
+            pages.touched += whole - before;
+            let piece = self.chunks.split(handle, rest, size);
+            self.bins.insert(&mut self.chunks, handle, rest);
+            return FreeChunk { size, address: address + rest, handle: piece };
+        }
+        pages.touched += whole - behind;
+        let hole = self.chunks.split(handle, size, rest);
+        self.chunks.get_mut(hole).requested = mark;
+        self.bins.insert(&mut self.chunks, hole, rest);
+        FreeChunk { size, address, handle }
+    }
+
+    #[cold]
+    fn take_partly_committed(&mut self, fit: FreeChunk, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
+        let FreeChunk { handle, size, .. } = fit;
+        let hole = self.hole(handle);
+        let place = hole
+            .best_place(request, self.ends_range(handle), self.pages())
+            .filter(|place| !self.is_paused() && hole.committed.count_missing(place.pages) == 0);
+        let Some(place) = place else {
+            self.bins.insert(&mut self.chunks, handle, size);
+            return None;
+        };
+        let chunk = self.carve(handle, place);
+        self.hand_over(chunk, request.bytes, chunk.size)
+    }
+
+    /// Takes the best fit out of its bin: for the size alone if it holds an aligned piece, else for the size and its
+    /// padding.
+    #[inline]
+    fn take_fit(&mut self, request: ChunkRequest) -> Option<FreeChunk> {
+        if !request.is_aligned() {
+            return self.bins.take_best_fit(&mut self.chunks, request.needed);
+        }
+        let tight = self.bins.take_best_fit(&mut self.chunks, request.rounded())?;
+        let start = align_up(tight.address, request.alignment.max(GRANULE));
+        if start + request.rounded() <= tight.address + tight.size {
+            return Some(tight);
+        }
+        self.bins.insert(&mut self.chunks, tight.handle, tight.size);
+        self.bins.take_best_fit(&mut self.chunks, request.needed)
+    }
+
+    /// Cuts a place out of a hole that is in no bin; the pages there become touched. What remains becomes free.
+    fn carve(&mut self, handle: Handle, place: Place) -> FreeChunk {
+        let chunk = *self.chunks.get(handle);
+        let pages = self.pages_mut();
+        let hole = pages.take(handle, &chunk);
+        pages.touched += place.pages.len();
+        let mut piece = handle;
+        if hole.start < place.start {
+            // The front keeps the handle: it may be the first chunk of its range.
+            piece = self.chunks.split(handle, place.start - hole.start, hole.end - place.start);
+            self.put_part(&hole, handle, hole.start, place.start);
+        }
+        if place.end < hole.end {
+            let rest = self.chunks.split(piece, place.end - place.start, hole.end - place.end);
+            self.put_part(&hole, rest, place.end, hole.end);
+        }
+        FreeChunk { size: place.end - place.start, address: place.start, handle: piece }
+    }
+
+    /// Makes a part of a hole a hole of its own.
+    fn put_part(&mut self, of: &Hole, handle: Handle, start: u64, end: u64) {
+        let whole = self.pages().within(start, end);
+        let committed = of.committed.clip(whole);
+        self.put(Hole { handle, start, end, whole, committed, used_at: of.used_at });
+    }
+
+    /// Puts a hole into its bin.
+    fn put(&mut self, hole: Hole) {
+        let (handle, size) = (hole.handle, hole.end - hole.start);
+        self.chunks.get_mut(handle).requested = self.record(hole);
+        self.bins.insert(&mut self.chunks, handle, size);
+    }
+
+    /// Keeps the pages of a hole; returns what its chunk keeps of them.
+    fn record(&mut self, hole: Hole) -> u64 {
+        let kind = match hole.committed {
+            Committed::All => ALL,
+            Committed::None => NONE,
+            Committed::Some(spans) => {
+                self.pages_mut().mixed.insert(hole.start, spans);
+                SOME
+            }
+        };
+        hole.used_at << 2 | kind
+    }
+
+    /// Frees a chunk that has left the live table.
+    pub(super) fn free_in_pages(&mut self, handle: Handle) {
+        let Chunk { address, size, prev, next, .. } = self.take_over(handle);
+        if !self.merge_committed(handle, (address, address + size), prev, next) {
+            self.merge_pages(handle, prev, next, &[]);
+        }
+    }
+
+    /// Merges a free chunk, which is in no bin, with its free neighbours, if all of their pages are committed; returns
+    /// false, without any change, if not.
+    #[inline]
+    fn merge_committed(
+        &mut self,
+        mut handle: Handle,
+        (mut start, mut end): (u64, u64),
+        prev: Option<Handle>,
+        next: Option<Handle>,
+    ) -> bool {
+        let chunks = &self.chunks;
+        let hole =
+            |at: Option<Handle>| at.map(|at| (at, *chunks.get(at))).filter(|(_, chunk)| chunk.is_free());
+        let (left, right) = (hole(prev), hole(next));
+        let is_whole =
+            |hole: &Option<(Handle, Chunk)>| hole.is_none_or(|(_, chunk)| chunk.requested & 3 == ALL);
+        let pages = self.elastic.as_mut().expect(IS_ELASTIC);
+        if pages.is_paused || !is_whole(&left) || !is_whole(&right) {
+            return false;
+        }
+        let mut in_holes = 0;
+        if let Some((right, Chunk { size, .. })) = right {
+            in_holes += pages.count_within(end, end + size);
+            end += size;
+            self.bins.remove(&mut self.chunks, right, size);
+            self.chunks.merge(handle, right, end - start);
+        }
+        if let Some((left, Chunk { size, .. })) = left {
+            in_holes += pages.count_within(start - size, start);
+            start -= size;
+            self.bins.remove(&mut self.chunks, left, size);
+            self.chunks.merge(left, handle, end - start);
+            handle = left;
+        }
+        pages.touched -= pages.count_within(start, end) - in_holes;
+        self.chunks.get_mut(handle).requested = self.counters.allocs() << 2 | ALL;
+        self.bins.insert(&mut self.chunks, handle, end - start);
+        true
+    }
+
+    /// Merges a free chunk that is in no bin with its free neighbours. Its own pages are committed, except for those that
+    /// lack memory.
+    pub(super) fn merge_pages(
+        &mut self,
+        mut handle: Handle,
+        prev: Option<Handle>,
+        next: Option<Handle>,
+        lacking: &[PageSpan],
+    ) {
+        let Chunk { address: mut start, .. } = *self.chunks.get(handle);
+        let mut end = self.chunks.get(handle).end();
+        let no_pages = |at| PageSpan { first: at, end: at };
+        let (mut left, mut right) = ((no_pages(0), Committed::All), (no_pages(0), Committed::All));
+        if let Some(next) = next
+            && self.chunks.get(next).is_free()
+        {
+            let hole = self.take_hole(next);
+            end = hole.end;
+            self.chunks.merge(handle, next, end - start);
+            right = (hole.whole, hole.committed);
+        }
+        if let Some(prev) = prev
+            && self.chunks.get(prev).is_free()
+        {
+            let hole = self.take_hole(prev);
+            start = hole.start;
+            self.chunks.merge(prev, handle, end - start);
+            handle = prev;
+            left = (hole.whole, hole.committed);
+        }
+        let used_at = self.counters.allocs();
+        let pages = self.pages_mut();
+        let whole = pages.within(start, end);
+        let middle = between(whole, left.0, right.0);
+        pages.touched -= middle.len();
+        let are_all = left.1 == Committed::All && right.1 == Committed::All;
+        let committed = if are_all && lacking.is_empty() && !pages.is_paused {
+            Committed::All
+        } else {
+            let mut spans = left.1.spans(left.0);
+            if !pages.is_paused {
+                spans.extend(Committed::of(middle, lacking.iter().copied()).missing(middle));
+            }
+            spans.extend(right.1.spans(right.0));
+            Committed::of(whole, spans)
+        };
+        self.put(Hole { handle, start, end, whole, committed, used_at });
+    }
+
+    /// Takes a hole out of its bin.
+    fn take_hole(&mut self, handle: Handle) -> Hole {
+        let chunk = *self.chunks.get(handle);
+        self.bins.remove(&mut self.chunks, handle, chunk.size);
+        self.pages_mut().take(handle, &chunk)
+    }
+}
+
+#[cfg(feature = "std")]
+pub(crate) mod plan;
+#[cfg(feature = "std")]
+mod queries;
+mod resizing;

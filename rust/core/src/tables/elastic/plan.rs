@@ -1,0 +1,296 @@
+//! Requests whose pages lack memory: where to put them, and which free pages to take.
+//!
+//! A plan detaches the chunk and the free pages that it takes, so that no other request gets them while the source
+//! works. It ends with [`Tables::complete`] or [`Tables::cancel`].
+
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::num::NonZeroU64;
+
+use super::super::pages::{Committed, PageSpan, count, difference};
+use super::super::{Allocation, ChunkRequest, Tables};
+use super::{Hole, Place};
+use crate::bins::free_list::FreeChunk;
+use crate::chunk::region::{Place as RegionPlace, Region};
+use crate::chunk::{Chunk, Handle};
+use crate::policy::elastic::{CANDIDATES, most_committed, range_bytes};
+use crate::source::Grant;
+
+/// What a request needs that no committed pages serve.
+#[derive(Debug)]
+pub(crate) enum Planned {
+    /// Nothing: it is served.
+    Served(Allocation),
+    /// Memory for pages.
+    Pages(PagePlan),
+    /// A range of addresses: the wanted bytes, and the fewest that serve it.
+    Addresses(u64, u64),
+    /// Other chunks must be freed: the pages in use and its own are above the limit.
+    Freeing,
+}
+
+/// The memory of a request: which pages receive some, and from where.
+#[derive(Debug, Clone)]
+pub(crate) struct PagePlan {
+    request: ChunkRequest,
+    chunk: FreeChunk,
+    /// The pages that receive memory.
+    pub(crate) missing: Vec<PageSpan>,
+    /// The free pages that give theirs. Where they are fewer, memory is committed.
+    pub(crate) free: Vec<PageSpan>,
+    /// The ranges that the source lost: their pages receive no memory.
+    lost: Vec<Grant>,
+}
+
+impl PagePlan {
+    /// Returns whether free pages that gave their memory could have it back.
+    pub(crate) fn may_return(&self, span: Grant) -> bool {
+        !self.lost.iter().any(|lost| lost.address <= span.address && span.address < lost.end())
+    }
+}
+
+impl Tables {
+    /// Plans a request that no committed pages serve. The caller may call the source until the plan has ended.
+    ///
+    /// With `spares_source` free pages give their memory even where more might be committed.
+    pub(crate) fn plan_pages(&mut self, request: ChunkRequest, spares_source: bool) -> Planned {
+        if let Some(allocation) = self.try_allocate(request) {
+            return Planned::Served(allocation);
+        }
+        let Some((handle, place)) = self.choose(request) else {
+            if self.fits_limit(request) {
+                let (wanted, least) = range_bytes(self.pages().page_size(), self.limit, request.needed);
+                return Planned::Addresses(wanted, least);
+            }
+            return Planned::Freeing;
+        };
+        let hole = self.hole(handle);
+        let missing = hole.committed.missing(place.pages);
+        self.bins.remove(&mut self.chunks, handle, hole.end - hole.start);
+        let chunk = self.carve(handle, place);
+        self.detach(chunk.handle);
+        let commitable = if spares_source { 0 } else { self.commitable(request) };
+        let lacking = count(&missing).saturating_sub(commitable);
+        let free = self.take_free_pages(lacking);
+        let lost = self.pages().lost.clone();
+        Planned::Pages(PagePlan { request, chunk, missing, free, lost })
+    }
+
+    /// Returns the hole and the place that need the least memory; `None` if no hole serves the request under the limit.
+    fn choose(&self, request: ChunkRequest) -> Option<(Handle, Place)> {
+        let few = self.bins.some_from(&self.chunks, request.rounded(), CANDIDATES);
+        // What a limit leaves is small at times: then every hole is looked at.
+        self.best_of(&few, request).or_else(|| {
+            let all: Vec<_> = self.bins.sorted(&self.chunks).iter().map(|free| free.handle).collect();
+            self.best_of(&all, request)
+        })
+    }
+
+    fn best_of(&self, holes: &[Handle], request: ChunkRequest) -> Option<(Handle, Place)> {
+        let room = self.room();
+        let fitting = holes.iter().filter_map(|&handle| {
+            let hole = self.hole(handle);
+            let ends_range = self.ends_range(handle);
+            let is_lost = self.is_lost(hole.start);
+            let places = hole.places(request, ends_range, self.pages()).into_iter().flatten();
+            let place = places
+                .filter(|place| place.pages.len() <= room)
+                .filter(|place| !is_lost || hole.committed.count_missing(place.pages) == 0)
+                .min_by_key(|place| (hole.committed.count_missing(place.pages), place.pages.len()))?;
+            let missing = hole.committed.count_missing(place.pages);
+            Some((
+                (ends_range, missing, place.pages.len(), hole.end - hole.start, hole.start),
+                (handle, place),
+            ))
+        });
+        fitting.min_by_key(|&(key, _)| key).map(|(_, found)| found)
+    }
+
+    /// Returns whether the source lost the addresses of a hole.
+    pub(super) fn is_lost(&self, address: u64) -> bool {
+        self.pages().lost.iter().any(|lost| lost.address <= address && address < lost.end())
+    }
+
+    /// Records that the source lost the addresses of a range.
+    pub(crate) fn lose(&mut self, range: Grant) {
+        self.pages_mut().lost.push(range);
+    }
+
+    /// Returns the number of pages that may become touched under the limit.
+    pub(super) fn room(&self) -> u64 {
+        (self.limit >> self.pages().shift).saturating_sub(self.pages().touched)
+    }
+
+    /// Returns whether a new range of addresses would serve the request under the limit.
+    fn fits_limit(&self, request: ChunkRequest) -> bool {
+        request.rounded().div_ceil(self.pages().page_size()) <= self.room()
+    }
+
+    /// Returns how many pages may be committed for a request, which touches its pages already, in place of free ones.
+    fn commitable(&mut self, request: ChunkRequest) -> u64 {
+        let requested = self.counters.peak_requested().max(self.counters.requested() + request.bytes);
+        let live = self.live.len() as u64 + 1;
+        let (limit, reserved) = (self.limit, self.counters.reserved());
+        let pages = self.pages_mut();
+        pages.peak_live = pages.peak_live.max(live);
+        let most = most_committed(pages.page_size(), pages.touched, requested, pages.peak_live, limit);
+        most.saturating_sub(reserved >> pages.shift)
+    }
+
+    /// Keeps a free chunk, which is in no bin, from every request.
+    fn detach(&mut self, handle: Handle) {
+        let chunk = self.chunks.get_mut(handle);
+        chunk.id = Some(NonZeroU64::MAX);
+        chunk.requested = 0;
+        self.quarantined.insert(handle);
+    }
+
+    fn attach(&mut self, handle: Handle) {
+        self.quarantined.remove(&handle);
+        self.chunks.get_mut(handle).id = None;
+    }
+
+    /// Ends a plan of which all pages have memory, `committed` of them anew: serves the request.
+    pub(crate) fn complete(&mut self, plan: PagePlan, committed: u64) -> Option<Allocation> {
+        self.attach(plan.chunk.handle);
+        self.count_commits(committed, count(&plan.missing));
+        let taken = self.hand_over(plan.chunk, plan.request.bytes, plan.chunk.size)?;
+        Some(self.allocation(plan.request, taken))
+    }
+
+    /// Ends a plan that failed: its chunk is free. Of the pages that lacked memory `received` have some, of those that
+    /// were to give theirs `kept` do.
+    pub(crate) fn cancel(&mut self, plan: PagePlan, received: &[PageSpan], kept: Vec<PageSpan>) {
+        let handle = plan.chunk.handle;
+        let before = count(&plan.free);
+        let now = count(received) + count(&kept);
+        self.attach(handle);
+        self.count_commits(now.saturating_sub(before), count(received));
+        self.count_decommits(before.saturating_sub(now));
+        let Chunk { prev, next, .. } = *self.chunks.get(handle);
+        let lacking = difference(&plan.missing, received);
+        self.merge_pages(handle, prev, next, &lacking);
+        for span in kept {
+            self.return_free_pages(span);
+        }
+    }
+
+    /// Counts pages that received memory, `new` of them from the source.
+    fn count_commits(&mut self, new: u64, received: u64) {
+        let pages = self.pages_mut();
+        pages.commits += received;
+        let bytes = new << pages.shift;
+        self.counters.account_commit(bytes);
+    }
+
+    /// Counts pages as without memory.
+    pub(crate) fn count_decommits(&mut self, pages: u64) {
+        let bytes = pages << self.pages().shift;
+        self.counters.account_release(bytes);
+    }
+
+    /// Sets whether requests and frees find no memory. All holes must be without any when it begins.
+    pub(crate) fn set_paused(&mut self, is_paused: bool) {
+        self.pages_mut().is_paused = is_paused;
+    }
+
+    /// Counts `pages` pages as committed, and no other; of these `received` have received memory.
+    pub(crate) fn recount(&mut self, pages: u64, received: u64) {
+        let before = self.counters.reserved() >> self.pages().shift;
+        self.count_commits(pages.saturating_sub(before), received);
+        self.count_decommits(before.saturating_sub(pages));
+    }
+
+    /// Returns the base-2 logarithm of the page size.
+    pub(crate) fn page_shift(&self) -> u32 {
+        self.pages().shift
+    }
+
+    /// Takes up to `most` committed pages out of holes, those of the largest ones first; they count as reserved
+    /// until [`Tables::count_decommits`].
+    pub(crate) fn take_free_pages(&mut self, most: u64) -> Vec<PageSpan> {
+        let mut taken = Vec::new();
+        let mut missing = most;
+        if missing == 0 {
+            return taken;
+        }
+        let mut holes: Vec<(u64, u64, Handle)> = Vec::new();
+        for handle in self.bins.all_from(&self.chunks, self.pages().page_size()) {
+            let hole = self.hole(handle);
+            if !hole.whole.is_empty() && hole.committed != Committed::None {
+                holes.push((hole.whole.len(), hole.start, handle));
+            }
+        }
+        // The largest first: few calls, and small holes are the ones that programs use again.
+        holes.sort_unstable_by_key(|&(pages, start, _)| (Reverse(pages), start));
+        for (_, _, handle) in holes {
+            let chunk = *self.chunks.get(handle);
+            let mut hole = self.pages_mut().take(handle, &chunk);
+            let spans = hole.committed.take(hole.whole, missing);
+            missing -= count(&spans);
+            taken.extend(spans);
+            self.mark(hole);
+            if missing == 0 {
+                break;
+            }
+        }
+        taken
+    }
+
+    /// Returns pages that were taken to the hole that they lie in.
+    pub(crate) fn return_free_pages(&mut self, span: PageSpan) {
+        let start = span.addresses(self.pages().shift).address;
+        let found =
+            self.regions.iter().find(|region| region.span.address <= start && start < region.span.end());
+        let Some(region) = found else { return };
+        let in_it = |&(_, chunk): &(Handle, &Chunk)| chunk.address <= start && start < chunk.end();
+        let Some((handle, _)) = self.chunks.run(region.first).find(in_it) else { return };
+        let chunk = *self.chunks.get(handle);
+        debug_assert!(chunk.is_free(), "pages without memory are in no chunk in use");
+        let mut hole = self.pages_mut().take(handle, &chunk);
+        hole.committed.add(hole.whole, span);
+        self.mark(hole);
+    }
+
+    /// Records the pages of a hole that stays in its bin.
+    fn mark(&mut self, hole: Hole) {
+        let handle = hole.handle;
+        let requested = self.record(hole);
+        self.chunks.get_mut(handle).requested = requested;
+    }
+
+    /// Adds a range of addresses; `committed` of its pages, from the first on, have memory.
+    pub(crate) fn adopt_range(&mut self, range: Grant, committed: u64) {
+        let handle = self.chunks.insert(range.address, range.bytes);
+        let place = match self.regions.place(range) {
+            Some(RegionPlace::After(index)) => index + 1,
+            Some(RegionPlace::Between(index)) => index,
+            None => unreachable!("`grant_fault` found no overlap under the same lock"),
+        };
+        self.regions.insert(place, Region { span: range, first: handle });
+        self.count_commits(committed, committed);
+        let shift = self.pages().shift;
+        let whole = PageSpan::within(range.address, range.end(), shift);
+        let first = PageSpan { first: whole.first, end: whole.first + committed };
+        let committed = Committed::of(whole, [first]);
+        let (start, end, used_at) = (range.address, range.end(), self.counters.allocs());
+        self.put(Hole { handle, start, end, whole, committed, used_at });
+    }
+
+    /// Removes the ranges without chunks in use. None of their pages has memory.
+    pub(crate) fn take_free_ranges(&mut self) -> Vec<Grant> {
+        let Self { chunks, elastic, .. } = self;
+        let Some(pages) = elastic else { return Vec::new() };
+        let gone = self.regions.take(|region| {
+            let first = chunks.get(region.first);
+            first.is_free()
+                && first.next.is_none()
+                && pages.look_into(region.first, first).committed == Committed::None
+        });
+        for region in &gone {
+            self.bins.remove(&mut self.chunks, region.first, region.span.bytes);
+            self.chunks.remove(region.first);
+        }
+        gone.into_iter().map(|region| region.span).collect()
+    }
+}

@@ -1,0 +1,96 @@
+//! Elastic pools: random programs beside a model that knows each live allocation and counts pages one by one; sources
+//! that fail; pausing; the smallest limits of recorded programs.
+//!
+//! `ALLOTMENT_ELASTIC_STEPS` sets the steps of each random program, `ALLOTMENT_ELASTIC_SEED` the first seed.
+
+#[path = "elastic/limits.rs"]
+mod limits;
+#[path = "elastic/model.rs"]
+mod model;
+#[allow(dead_code, reason = "programs of many seeds use the rest")]
+#[path = "../support/numbers.rs"]
+mod numbers;
+#[path = "elastic/options.rs"]
+mod options;
+#[path = "elastic/pausing.rs"]
+mod pausing;
+#[path = "elastic/threads.rs"]
+mod threads;
+#[path = "../support/traces.rs"]
+mod traces;
+
+use allotment::source::{AddressSpace, FailingPages, PageCall, ReserveError};
+use model::{Run, Setup, Switch};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+const PAGE_SIZES: [u64; 3] = [4 << 10, 64 << 10, 2 << 20];
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+fn steps() -> u64 {
+    number("ALLOTMENT_ELASTIC_STEPS", 4_000)
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let first = number("ALLOTMENT_ELASTIC_SEED", 1);
+    first..first + 12
+}
+
+#[test]
+fn a_request_is_refused_only_if_no_place_has_enough_pages() {
+    for seed in seeds() {
+        for page_size in PAGE_SIZES {
+            let setup = Setup { seed, page_size, growth: seed % 4 != 0, fails: false, loses: false };
+            Run::new(AddressSpace::new(0), setup, &Switch::default()).play(steps());
+        }
+    }
+}
+
+#[test]
+fn every_nth_call_of_each_kind_may_fail() {
+    for (seed, call) in seeds().zip(PageCall::ALL.into_iter().cycle()) {
+        for page_size in PAGE_SIZES {
+            for period in [2, 3, 7] {
+                let may_fail = Switch::new(true.into());
+                let switch = Arc::clone(&may_fail);
+                let source = FailingPages::new(AddressSpace::new(0), move |made, number, _| {
+                    let fails = made == call && number % period == 1 && switch.load(Ordering::Relaxed);
+                    fails.then_some(ReserveError::Declined)
+                });
+                let setup =
+                    Setup { seed, page_size, growth: true, fails: true, loses: call == PageCall::Recycle };
+                Run::new(source, setup, &may_fail).play(steps() / 4);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_source_that_cannot_move_pages_serves_as_much() {
+    for seed in seeds() {
+        let may_fail = Switch::default();
+        let source = FailingPages::new(AddressSpace::new(0), |made, _, _| {
+            (made == PageCall::Move).then_some(ReserveError::Declined)
+        });
+        let setup = Setup { seed, page_size: 64 << 10, growth: true, fails: false, loses: false };
+        Run::new(source, setup, &may_fail).play(steps());
+    }
+}
+
+#[test]
+fn a_source_fails_at_random() {
+    for seed in seeds() {
+        let mut random = numbers::Numbers::one_of(seed, 7);
+        let may_fail = Switch::new(true.into());
+        let switch = Arc::clone(&may_fail);
+        let source = FailingPages::new(AddressSpace::new(0), move |_, _, _| {
+            let fails = random.chance(30) && switch.load(Ordering::Relaxed);
+            fails.then_some(ReserveError::Declined)
+        });
+        let setup = Setup { seed, page_size: 4 << 10, growth: seed % 2 == 0, fails: true, loses: true };
+        Run::new(source, setup, &may_fail).play(steps());
+    }
+}

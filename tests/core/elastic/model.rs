@@ -1,0 +1,275 @@
+//! The model: all live allocations, and the pages that they touch, counted one by one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use allotment::source::{CheckedPages, CommittedPages, Grant, RegionSource};
+use allotment::{AllocError, GRANULE, LimitError, Options, OutOfMemory, Pool, Request, ResizeError, Verdict};
+
+use crate::numbers::Numbers;
+
+/// What a run depends on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) seed: u64,
+    pub(crate) page_size: u64,
+    pub(crate) growth: bool,
+    /// Whether the source fails: then a request may be refused for that.
+    pub(crate) fails: bool,
+    /// Whether the source loses ranges: then pages there are of no use.
+    pub(crate) loses: bool,
+}
+
+/// A pool over a checked source, and what is live in it.
+pub(crate) struct Run {
+    pub(crate) pool: Pool,
+    pub(crate) pages: CommittedPages,
+    setup: Setup,
+    random: Numbers,
+    /// Address to chunk size and requested bytes.
+    live: BTreeMap<u64, (u64, u64)>,
+    limit: u64,
+    pub(crate) refused: u64,
+    /// Whether the source may fail now.
+    may_fail: Switch,
+}
+
+/// Turns failures of a source off for a while.
+pub(crate) type Switch = Arc<AtomicBool>;
+
+impl Run {
+    pub(crate) fn new(source: impl RegionSource + 'static, setup: Setup, may_fail: &Switch) -> Self {
+        let mut random = Numbers::one_of(setup.seed, setup.page_size);
+        let limit = setup.page_size * (3 + random.below(60)) + random.below(setup.page_size);
+        let (source, pages) = CheckedPages::new(source, setup.page_size);
+        let options = Options::new(limit).elastic(true).page_size(setup.page_size).growth(setup.growth);
+        let pool = Pool::new(source, options).expect("valid options");
+        Self {
+            pool,
+            pages,
+            setup,
+            random,
+            live: BTreeMap::new(),
+            limit,
+            refused: 0,
+            may_fail: Arc::clone(may_fail),
+        }
+    }
+
+    /// Plays random steps, then frees everything and closes the pool.
+    pub(crate) fn play(mut self, steps: u64) {
+        for step in 0..steps {
+            self.step();
+            self.check(step);
+        }
+        while let Some((&address, _)) = self.live.first_key_value() {
+            self.pool.free(address).expect("live");
+            self.live.remove(&address);
+        }
+        if self.setup.fails {
+            return;
+        }
+        self.pool.close().expect("usable");
+        assert_eq!((self.pages.bytes(), self.pages.ranges().len()), (0, 0), "{:?}", self.setup);
+        assert!(steps < 1000 || self.refused > 0, "nothing was refused: {:?}", self.setup);
+    }
+
+    fn size(&mut self) -> u64 {
+        let page = self.setup.page_size;
+        match self.random.below(8) {
+            0..=2 => 1 + self.random.below(page / 4),
+            3 | 4 => 1 + self.random.below(page * 2),
+            5 => page * (1 + self.random.below(4)),
+            6 => 1 + self.random.below(page * 10),
+            _ => 1 + self.random.below(self.limit + page),
+        }
+    }
+
+    fn any_live(&mut self) -> Option<u64> {
+        let count = self.live.len();
+        (count > 0).then(|| *self.live.keys().nth(self.random.place(count)).expect("below the count"))
+    }
+
+    fn step(&mut self) {
+        match self.random.below(100) {
+            0..=49 => self.allocate(GRANULE),
+            50..=54 => {
+                let alignment = GRANULE << self.random.below(6);
+                self.allocate(alignment);
+            }
+            55..=89 => {
+                if let Some(address) = self.any_live() {
+                    self.pool.free(address).expect("live");
+                    self.live.remove(&address);
+                    self.pool.free(address).expect_err("freed twice");
+                }
+            }
+            90..=93 => self.resize(),
+            94 => {
+                let released = self.pool.trim().expect("usable");
+                assert!(released <= self.limit);
+                if !self.setup.fails {
+                    assert_eq!(self.pages.bytes(), self.touched().len() as u64 * self.setup.page_size);
+                }
+            }
+            95 => {
+                let target = self.random.below(self.limit);
+                self.pool.trim_to(target).expect("usable");
+                let least = self.touched().len() as u64 * self.setup.page_size;
+                assert!(self.setup.fails || self.pages.bytes() <= target.max(least));
+            }
+            96 | 97 => self.set_limit(),
+            98 => self.pause(),
+            _ => self.pool.set_growth(self.random.chance(70)).expect("usable"),
+        }
+    }
+
+    fn allocate(&mut self, alignment: u64) {
+        let bytes = self.size();
+        let fits = self.fits(bytes);
+        match self.pool.allocate(Request::new(bytes).align(alignment)) {
+            Ok(allocation) => {
+                let start = allocation.address;
+                assert!(start.is_multiple_of(alignment));
+                assert_eq!(allocation.size, bytes.next_multiple_of(GRANULE), "chunks are tight");
+                let before = self.live.range(..start).next_back();
+                assert!(before.is_none_or(|(&at, &(size, _))| at + size <= start), "overlap");
+                let after = self.live.range(start..).next();
+                assert!(after.is_none_or(|(&at, _)| start + allocation.size <= at), "overlap");
+                self.live.insert(start, (allocation.size, bytes));
+            }
+            Err(AllocError::OutOfMemory(refused)) => {
+                self.refused += 1;
+                self.judge(&refused, bytes, alignment, fits);
+            }
+            Err(other) => assert!(self.setup.fails, "{other}"),
+        }
+    }
+
+    fn judge(&self, refused: &OutOfMemory, bytes: u64, alignment: u64, fits: bool) {
+        let by_source = refused.verdict == Verdict::Source;
+        assert!(!by_source || self.setup.fails, "no source refused: {refused}");
+        if alignment == GRANULE && !by_source && !self.setup.loses {
+            assert!(!fits, "{bytes} bytes fit: {refused}");
+        }
+        assert!(self.setup.fails || !self.pool.can_allocate(bytes).expect("usable") || alignment > GRANULE);
+    }
+
+    /// The numbers of all touched pages.
+    fn touched(&self) -> BTreeSet<u64> {
+        let page = self.setup.page_size;
+        let of = |(&start, &(size, _)): (&u64, &(u64, u64))| start / page..(start + size).div_ceil(page);
+        self.live.iter().flat_map(of).collect()
+    }
+
+    /// Returns whether some place for a request touches few enough new pages: in a new range, or in a gap between two
+    /// allocations at one of its ends.
+    fn fits(&self, bytes: u64) -> bool {
+        let (page, size) = (self.setup.page_size, bytes.next_multiple_of(GRANULE));
+        let touched = self.touched();
+        let room = (self.limit / page).saturating_sub(touched.len() as u64);
+        if size.div_ceil(page) <= room {
+            return true;
+        }
+        let new_pages = |start: u64| {
+            let pages = start / page..(start + size).div_ceil(page);
+            pages.filter(|number| !touched.contains(number)).count() as u64
+        };
+        self.pages.ranges().into_iter().any(|range: Grant| {
+            let live = self.live.range(range.address..range.end());
+            let mut at = range.address;
+            let mut gaps = Vec::new();
+            for (&start, &(length, _)) in live {
+                gaps.push((at, start));
+                at = start + length;
+            }
+            gaps.push((at, range.end()));
+            let mut long = gaps.into_iter().filter(|&(start, end)| end - start >= size);
+            long.any(|(start, end)| new_pages(start) <= room || new_pages(end - size) <= room)
+        })
+    }
+
+    fn resize(&mut self) {
+        let Some(address) = self.any_live() else { return };
+        let (size, _) = self.live[&address];
+        let bytes = if self.random.chance(50) { 1 + self.random.below(size) } else { self.size() };
+        match self.pool.resize(address, bytes) {
+            Ok(resized) => {
+                assert_eq!(resized.size, bytes.next_multiple_of(GRANULE));
+                self.live.insert(address, (resized.size, bytes));
+                let after = self.live.range(address + 1..).next();
+                assert!(after.is_none_or(|(&at, _)| address + resized.size <= at), "overlap");
+            }
+            Err(ResizeError::NoRoom { size: has, possible, .. }) => {
+                assert_eq!(has, size);
+                assert!(possible < bytes.next_multiple_of(GRANULE) && possible >= size);
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    fn set_limit(&mut self) {
+        let page = self.setup.page_size;
+        let limit = page * (1 + self.random.below(90)) + self.random.below(page);
+        let trim = self.random.chance(60);
+        let least = self.touched().len() as u64 * page;
+        match self.pool.set_limit(limit, trim, "a test") {
+            Ok(_) => self.limit = limit,
+            Err(LimitError::BelowReserved { reserved, .. }) => {
+                assert!(reserved > limit);
+                assert!(self.setup.fails || !trim || least > limit, "a trim would do");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    fn pause(&mut self) {
+        let Ok(_) = self.pool.pause(allotment::PausedContent::Discard) else {
+            assert!(self.setup.fails, "nothing failed");
+            // A source that fails to return what it took leaves the pool paused.
+            if self.pool.is_paused().expect("usable") {
+                self.resume();
+            }
+            return;
+        };
+        assert!(self.pool.allocate(1).is_err());
+        if self.random.chance(50)
+            && let Some(address) = self.any_live()
+        {
+            self.pool.free(address).expect("a free is taken");
+            self.live.remove(&address);
+        }
+        self.pool.check().expect("sound while paused");
+        self.resume();
+    }
+
+    fn resume(&self) {
+        for _ in 0..3 {
+            match self.pool.resume() {
+                Ok(_) => return,
+                Err(error) => assert!(self.setup.fails, "{error}"),
+            }
+            self.pool.check().expect("still paused");
+        }
+        self.may_fail.store(false, Ordering::Relaxed);
+        self.pool.resume().expect("nothing fails now");
+        self.may_fail.store(true, Ordering::Relaxed);
+    }
+
+    fn check(&self, step: u64) {
+        let place = || format!("step {step} of {:?}", self.setup);
+        self.pool.check().unwrap_or_else(|broken| panic!("{}: {broken:?}", place()));
+        let stats = self.pool.stats().expect("usable");
+        assert!(stats.reserved <= self.limit, "{}", place());
+        assert_eq!(stats.in_use, self.live.values().map(|(size, _)| size).sum::<u64>(), "{}", place());
+        assert_eq!(stats.requested, self.live.values().map(|(_, bytes)| bytes).sum::<u64>(), "{}", place());
+        // A source that fails to take memory back, or to return it, keeps it or loses it; the pool knows that.
+        assert_eq!(stats.reserved, self.pages.bytes(), "{}", place());
+        for (&address, &(size, _)) in &self.live {
+            let page = self.setup.page_size;
+            let (first, end) = (address / page * page, (address + size).next_multiple_of(page));
+            assert!(self.pages.covers(Grant { address: first, bytes: end - first }), "{}", place());
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Pausing: contents, frees and closing meanwhile, and failures of each step.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use allotment::source::{
+    AddressSpace, CheckedPages, CommittedPages, FailingPages, Grant, PageCall, PageSource, RegionSource,
+    ReserveError, SourceFailure,
+};
+use allotment::{AllocError, Options, PauseError, PausedContent, Pool, Unusable};
+
+const PAGE: u64 = 64 << 10;
+
+/// Made-up addresses whose content is zeros.
+#[derive(Debug)]
+struct Zeros(AddressSpace);
+
+impl Zeros {
+    fn new() -> Self {
+        Self(AddressSpace::new(0))
+    }
+
+    fn upstream(&mut self) -> &mut dyn PageSource {
+        self.0.pages().expect("it has pages")
+    }
+}
+
+impl RegionSource for Zeros {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
+        self.0.reserve(bytes, alignment)
+    }
+
+    fn release(&mut self, region: Grant) {
+        self.0.release(region);
+    }
+
+    fn pages(&mut self) -> Option<&mut dyn PageSource> {
+        Some(self)
+    }
+}
+
+impl PageSource for Zeros {
+    fn granule(&self) -> u64 {
+        4096
+    }
+
+    fn reserve_addresses(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
+        self.upstream().reserve_addresses(bytes, alignment)
+    }
+
+    fn release_addresses(&mut self, range: Grant) {
+        self.upstream().release_addresses(range);
+    }
+
+    fn commit(&mut self, span: Grant) -> Result<(), ReserveError> {
+        self.upstream().commit(span)
+    }
+
+    fn decommit(&mut self, span: Grant) -> Result<(), SourceFailure> {
+        self.upstream().decommit(span)
+    }
+
+    fn read(&mut self, _address: u64, into: &mut [u8]) -> Result<(), SourceFailure> {
+        into.fill(0);
+        Ok(())
+    }
+
+    fn write(&mut self, _address: u64, from: &[u8]) -> Result<(), SourceFailure> {
+        assert!(from.iter().all(|&byte| byte == 0));
+        Ok(())
+    }
+}
+
+fn pool() -> (Pool, CommittedPages) {
+    let (source, pages) = CheckedPages::new(Zeros::new(), PAGE);
+    let options = Options::new(64 * PAGE).elastic(true).page_size(PAGE);
+    (Pool::new(source, options).expect("valid"), pages)
+}
+
+#[test]
+fn a_paused_pool_has_no_memory_and_takes_no_request() {
+    let (pool, pages) = pool();
+    let kept = pool.allocate(5 * PAGE).expect("room");
+    let gone = pool.allocate(PAGE).expect("room");
+    assert_eq!(pool.pause(PausedContent::Discard).expect("pausable"), 6 * PAGE);
+    assert_eq!((pages.bytes(), pool.stats().expect("usable").reserved), (0, 0));
+    assert!(matches!(pool.allocate(1), Err(AllocError::Unusable(Unusable::Paused))));
+    assert_eq!(pool.pause(PausedContent::Memory).expect("paused already"), 0);
+    pool.free(gone.address).expect("a free is taken");
+    assert_eq!(pool.resume().expect("resumable"), 5 * PAGE);
+    assert_eq!(pool.resume().expect("not paused"), 0);
+    assert_eq!(pages.bytes(), 5 * PAGE);
+    pool.free(kept.address).expect("live");
+    pool.check().expect("sound");
+}
+
+#[test]
+fn a_paused_pool_may_be_closed() {
+    let (pool, pages) = pool();
+    let kept = pool.allocate(5 * PAGE).expect("room");
+    pool.pause(PausedContent::Memory).expect("pausable");
+    pool.close().expect("closable");
+    pool.free(kept.address).expect("live");
+    assert_eq!((pages.bytes(), pages.ranges().len()), (0, 0));
+}
+
+#[test]
+fn a_pool_of_regions_is_not_paused() {
+    let pool = Pool::new(AddressSpace::new(0), Options::new(1 << 20)).expect("valid");
+    assert!(matches!(pool.pause(PausedContent::Discard), Err(PauseError::NotElastic)));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_leaves_the_pool_as_it_was() {
+    let (pool, pages) = pool();
+    let kept = pool.allocate(5 * PAGE).expect("room");
+    let path = std::env::temp_dir().join(format!("allotment-paused-{}", std::process::id()));
+    File::create(&path).expect("writable");
+    let read_only = File::open(&path).expect("readable");
+    assert!(matches!(pool.pause(PausedContent::File(read_only)), Err(PauseError::Content { .. })));
+    std::fs::remove_file(&path).expect("removable");
+    assert_eq!(pages.bytes(), 5 * PAGE);
+    pool.check().expect("sound");
+    pool.allocate(1).expect("not paused");
+    pool.free(kept.address).expect("live");
+}
+
+#[test]
+fn each_call_failing_in_turn_leaves_the_state_before() {
+    for call in [PageCall::Commit, PageCall::Decommit, PageCall::Read, PageCall::Write] {
+        for nth in 0..6 {
+            fail_once(call, nth);
+        }
+    }
+}
+
+/// Pauses and resumes with the `nth` call of a kind failing, from the pause on.
+fn fail_once(call: PageCall, nth: u64) {
+    let left = Arc::new(AtomicU64::new(u64::MAX));
+    let counted = Arc::clone(&left);
+    let failing = FailingPages::new(Zeros::new(), move |made, _, _| {
+        let fails = made == call && counted.fetch_sub(1, Ordering::Relaxed) == 0;
+        fails.then_some(ReserveError::Declined)
+    });
+    let (source, pages) = CheckedPages::new(failing, PAGE);
+    let options = Options::new(64 * PAGE).elastic(true).page_size(PAGE);
+    let pool = Pool::new(source, options).expect("valid");
+    let all: Vec<_> = (0..7).map(|_| pool.allocate(3 * PAGE).expect("room")).collect();
+    for gone in all.iter().step_by(2) {
+        pool.free(gone.address).expect("live");
+    }
+    let before = pages.bytes();
+    left.store(nth, Ordering::Relaxed);
+    match pool.pause(PausedContent::Memory) {
+        Ok(bytes) => {
+            assert_eq!((bytes, pages.bytes()), (before, 0));
+            if pool.resume().is_err() {
+                assert_eq!(pages.bytes(), 0, "still paused: {call:?} {nth}");
+                pool.resume().expect("the second attempt succeeds");
+            }
+            assert_eq!(pages.bytes(), 9 * PAGE, "{call:?} {nth}");
+        }
+        Err(_) => assert_eq!(pages.bytes(), before, "{call:?} {nth}"),
+    }
+    pool.check().expect("sound");
+    pool.allocate(PAGE).expect("not paused");
+}
