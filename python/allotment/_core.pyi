@@ -341,6 +341,8 @@ class PoolStats:
         num_live: int,
         num_regions: int,
         num_grants: int,
+        committed: int,
+        num_commits: int,
         num_refused: int,
     ) -> Self: ...
     @property
@@ -407,6 +409,12 @@ class PoolStats:
     @property
     def num_grants(self) -> int:
         """Number of regions that the source has granted since the pool was made."""
+    @property
+    def committed(self) -> int:
+        """Bytes with memory: ``reserved``, which counts the committed pages of elastic pools."""
+    @property
+    def num_commits(self) -> int:
+        """How often a page of an elastic pool received memory, from the source or from another page; 0 in other pools."""
     @property
     def num_refused(self) -> int:
         """Number of requests that were refused since the pool was made."""
@@ -665,6 +673,12 @@ class Pool:
             allocations and frees of up to 32 KiB need no lock. False by default: decisions differ from TensorFlow's
             then. What is kept is free for every request: it is given back before a refusal, and by each trim,
             snapshot and scope. Guard mode and ``owner_tags`` leave the caches unused.
+        elastic: Reserve several times the limit in addresses, and have memory for the pages in use only. Where memory is
+            short, free pages give theirs to those that need it: a request is refused only if the pages of all
+            allocations and its own are above the limit. False by default: decisions differ from TensorFlow's then.
+            ``thread_caches`` has no effect beside it, and guard mode is an error.
+        page_size: The page size of an elastic pool: a power of two, from 4 KiB on in host memory. ``None`` (default): as
+            the source says, 2 MiB in host memory.
         record_events: Keep this many of the last events from the pool's first one on, in ``pool.recording``: see
             ``record()``. ``None`` (default): none.
         idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``
@@ -715,6 +729,8 @@ class Pool:
         name: str | None = None,
         owner_tags: bool | None = None,
         thread_caches: bool = False,
+        elastic: bool = False,
+        page_size: _Size | None = None,
         record_events: int | None = None,
         idle_trim_seconds: float | None = None,
         limit_set_by: str = "limit",
@@ -751,6 +767,9 @@ class Pool:
     @property
     def thread_caches(self) -> bool:
         """Whether each thread keeps small chunks for its next requests."""
+    @property
+    def elastic(self) -> bool:
+        """Whether addresses are plentiful, and only pages in use have memory."""
     @property
     def policy(self) -> Literal["tensorflow", "tight"]:
         """The split policy, ``"tensorflow"`` or ``"tight"``."""
@@ -902,12 +921,46 @@ class Pool:
         Raises:
             InvalidFreeError: No live allocation of ``malloc_on_stream`` starts there. Nothing has changed.
         """
-    def trim(self) -> int:
-        """Give every wholly free region back to the source, and return their bytes.
+    def trim(self, *, target: _Size | None = None) -> int:
+        """Give free memory back to the source, and return its bytes: every wholly free region, or every free page of an
+        elastic pool.
+
+        Args:
+            target: Stop when at most this many bytes are reserved: bytes, or a text such as ``"1GiB"``. ``None``
+                (default): 0. A pool that is not elastic gives back all wholly free regions if it has more than that.
 
         Raises:
             MemoryDamageError: Guard mode found damage in freed memory; the regions went back nevertheless.
         """
+    def pause(self, *, keep: str | os.PathLike[str] | None = "host") -> int:
+        """Give all memory of an elastic pool back, allocations included, and return its bytes. The addresses stay.
+
+        Nothing may use the allocations until ``resume()``. Meanwhile requests are refused with ``RuntimeError``; frees
+        and ``close()`` work. Pausing again does nothing and returns 0.
+
+        Args:
+            keep: What happens to the content of the allocations. ``"host"`` (default): it is copied to memory of the
+                process outside of the pool. A path: it is written to that file, which is made or replaced, and belongs
+                to the pool until ``resume()``. ``None``: it is lost.
+
+        Raises:
+            ValueError: The pool is not elastic, or is closed.
+            OSError: The file could not be written. The pool is not paused.
+            RuntimeError: The source failed. The pool is not paused.
+        """
+    def resume(self) -> int:
+        """Fetch the memory of a paused pool back, at the same addresses and with the kept content; return its bytes.
+
+        Does nothing if the pool is not paused.
+
+        Raises:
+            MemoryError: The source has too little memory. The pool stays paused, and the content is kept.
+            OSError: The content could not be read back. The pool stays paused.
+            RuntimeError: The source failed. The pool stays paused.
+        """
+    @property
+    def paused(self) -> bool:
+        """Whether the pool is paused."""
     def kept_regions(self) -> tuple[KeptRegion, ...]:
         """Return the regions that a trim cannot give back, in address order, with what keeps them."""
     def close(self) -> None:

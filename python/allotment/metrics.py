@@ -15,6 +15,7 @@ _GAUGES: Final = {
     "internal_fragmentation": "Bytes in use beyond the bytes requested, lost inside chunks",
     "reserved": "Bytes of all regions, in use or not",
     "limit": "The most bytes that the pool may reserve",
+    "committed": "Bytes with memory",
     "free": "Bytes reserved and not in use",
     "thread_cached": "Free bytes that thread caches keep",
     "largest_free": "Size of the largest free chunk, in bytes",
@@ -27,6 +28,7 @@ _NUMBERS: Final = {"num_live": "Live allocations", "num_regions": "Regions reser
 _COUNTERS: Final = {
     "num_allocs": "Allocations since the pool was created",
     "num_from_thread_caches": "Allocations served from thread caches since the pool was created",
+    "num_commits": "Pages that received memory since the elastic pool was created",
     "num_grants": "Regions granted by the source since the pool was created",
     "num_refused": "Requests refused since the pool was created",
 }

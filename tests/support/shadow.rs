@@ -235,6 +235,8 @@ impl Shadow {
             num_live: held,
             num_regions: self.space.regions().len() as u64,
             num_grants: self.grants,
+            committed: reserved,
+            num_commits: 0,
             num_refused: self.refused,
         }
     }

@@ -22,6 +22,7 @@ use crate::source;
 use options::{default_name, idle_argument, warn_of_unused};
 
 mod options;
+mod pausing;
 pub(crate) mod policy;
 mod queries;
 mod recording;
@@ -60,6 +61,12 @@ mod streams;
 ///         allocations and frees of up to 32 KiB need no lock. False by default: decisions differ from TensorFlow's
 ///         then. What is kept is free for every request: it is given back before a refusal, and by each trim,
 ///         snapshot and scope. Guard mode and ``owner_tags`` leave the caches unused.
+///     elastic: Reserve several times the limit in addresses, and have memory for the pages in use only. Where memory is
+///         short, free pages give theirs to those that need it: a request is refused only if the pages of all
+///         allocations and its own are above the limit. False by default: decisions differ from TensorFlow's then.
+///         ``thread_caches`` has no effect beside it, and guard mode is an error.
+///     page_size: The page size of an elastic pool: a power of two, from 4 KiB on in host memory. ``None`` (default): as
+///         the source says, 2 MiB in host memory.
 ///     record_events: Keep this many of the last events from the pool's first one on, in ``pool.recording``: see
 ///         ``record()``. ``None`` (default): none.
 ///     idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``
@@ -114,13 +121,18 @@ impl Pool {
     #[new]
     #[pyo3(signature = (limit, *, growth = true, source = None, trim_on_oom = true, joins_regions = None,
         wait_seconds = 0.0, fragmentation_fraction = 0.0, policy = None, name = None, owner_tags = None,
-        thread_caches = false, record_events = None, idle_trim_seconds = None, limit_set_by = None, guard = None, quarantine = None,
-        collect_garbage = None),
+        thread_caches = false, elastic = false, page_size = None, record_events = None, idle_trim_seconds = None,
+        limit_set_by = None, guard = None, quarantine = None, collect_garbage = None),
         text_signature = "(limit, *, growth=True, source='host', trim_on_oom=True, joins_regions=None, \
         wait_seconds=0.0, fragmentation_fraction=0.0, policy='tensorflow', name=None, owner_tags=None, \
-        thread_caches=False, record_events=None, idle_trim_seconds=None, limit_set_by='limit', guard=None, quarantine=None, \
+        thread_caches=False, elastic=False, page_size=None, record_events=None, idle_trim_seconds=None, \
+        limit_set_by='limit', guard=None, quarantine=None, \
         collect_garbage=None)")]
-    #[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
+    #[expect(
+        clippy::too_many_arguments,
+        clippy::fn_params_excessive_bools,
+        reason = "one for each option, by name"
+    )]
     fn new(
         py: Python<'_>,
         limit: &Bound<'_, PyAny>,
@@ -134,6 +146,8 @@ impl Pool {
         name: Option<String>,
         owner_tags: Option<bool>,
         thread_caches: bool,
+        elastic: bool,
+        page_size: Option<&Bound<'_, PyAny>>,
         record_events: Option<usize>,
         idle_trim_seconds: Option<f64>,
         limit_set_by: Option<String>,
@@ -157,7 +171,9 @@ impl Pool {
             .name(name.unwrap_or_else(default_name))
             .owner_tags(owner_tags.map_or_else(|| environment::switch(py, "ALLOTMENT_OWNER_TAGS"), Ok)?)
             .thread_caches(thread_caches)
+            .elastic(elastic)
             .guard(guard::is_enabled(py, guard, chosen.is_host_memory)?);
+        options.page_size = page_size.map(|bytes| size_argument(bytes, "page_size")).transpose()?;
         options.quarantine = quarantine.map(|bytes| size_argument(bytes, "quarantine")).transpose()?;
         warn_of_unused(py, &options)?;
         let options = match limit_set_by {
@@ -194,16 +210,6 @@ impl Pool {
         let recording = record_events.map(|events| recording::start_ring(py, &core, events)).transpose()?;
         let (is_host_memory, streams) = (chosen.is_host_memory, chosen.streams);
         Ok(Self { core, is_host_memory, streams, small_cache, garbage, admission, recording })
-    }
-
-    /// Give every wholly free region back to the source, and return their bytes.
-    ///
-    /// Raises:
-    ///     MemoryDamageError: Guard mode found damage in freed memory; the regions went back nevertheless.
-    fn trim(&self, py: Python<'_>) -> PyResult<u64> {
-        let released = detach(py, || self.flushed().trim()).map_err(|error| error.into_py_err(py))?;
-        guard::raise_damage(py, &self.core)?;
-        Ok(released)
     }
 
     /// Refuse all further requests. Regions go back to the source when the last allocation is freed.

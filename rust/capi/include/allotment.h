@@ -118,6 +118,10 @@ typedef struct allotment_options {
   const char *name;
   // The setting that defined the limit, for reports; null for "limit". Copied.
   const char *limit_set_by;
+  // Not 0: an elastic pool, over a source with pages, such as memory of this process. 0 by default.
+  int32_t elastic;
+  // The page size of an elastic pool in bytes; 0, the default, leaves it to the source.
+  uint64_t page_size;
 } allotment_options;
 
 // A source of regions: functions that a pool calls from one thread at a time, and never while it holds its lock.
@@ -180,6 +184,8 @@ typedef struct allotment_stats {
   uint64_t thread_cached;
   // Those of `num_allocs` that a thread cache served.
   uint64_t num_from_thread_caches;
+  // How often a page of an elastic pool received memory.
+  uint64_t num_commits;
 } allotment_stats;
 
 // The figures of a scope in bytes: requests rounded up to 256 bytes.

@@ -50,6 +50,10 @@ pub struct PoolOptions {
     pub name: *const c_char,
     /// The setting that defined the limit, for reports; null for "limit". Copied.
     pub limit_set_by: *const c_char,
+    /// Not 0: an elastic pool, over a source with pages, such as memory of this process. 0 by default.
+    pub elastic: i32,
+    /// The page size of an elastic pool in bytes; 0, the default, leaves it to the source.
+    pub page_size: u64,
 }
 
 impl PoolOptions {
@@ -69,6 +73,8 @@ impl PoolOptions {
             quarantine: ALLOTMENT_QUARANTINE_DEFAULT,
             name: std::ptr::null(),
             limit_set_by: std::ptr::null(),
+            elastic: 0,
+            page_size: 0,
         }
     }
 }
@@ -154,6 +160,8 @@ pub(crate) unsafe fn core_options(options: *const PoolOptions) -> Result<Options
     options.fragmentation_fraction = passed.fragmentation_fraction;
     options.owner_tags = passed.owner_tags != 0;
     options.thread_caches = passed.thread_caches != 0;
+    options.elastic = passed.elastic != 0;
+    options.page_size = Some(passed.page_size).filter(|&bytes| bytes > 0);
     options.guard = passed.guard != 0;
     options.quarantine = Some(passed.quarantine).filter(|&bytes| bytes != ALLOTMENT_QUARANTINE_DEFAULT);
     if let Some(name) = name {

@@ -47,6 +47,8 @@ pub struct PoolStats {
     pub thread_cached: u64,
     /// Those of `num_allocs` that a thread cache served.
     pub num_from_thread_caches: u64,
+    /// How often a page of an elastic pool received memory.
+    pub num_commits: u64,
 }
 
 impl From<allotment::Stats> for PoolStats {
@@ -69,6 +71,7 @@ impl From<allotment::Stats> for PoolStats {
             num_refused: stats.num_refused,
             thread_cached: stats.thread_cached,
             num_from_thread_caches: stats.num_from_thread_caches,
+            num_commits: stats.num_commits,
         }
     }
 }

@@ -19,6 +19,9 @@ pub(super) fn warn_of_unused(py: Python<'_>, options: &Options) -> PyResult<()> 
     if options.thread_caches && (options.guard || options.owner_tags) {
         warn(c"thread_caches=True has no effect with guard mode or owner tags, which see every allocation")?;
     }
+    if options.thread_caches && options.elastic {
+        warn(c"thread_caches=True has no effect in an elastic pool")?;
+    }
     Ok(())
 }
 

@@ -65,6 +65,12 @@ impl Pool {
         self.core.options().thread_caches
     }
 
+    /// Whether addresses are plentiful, and only pages in use have memory.
+    #[getter]
+    fn elastic(&self) -> bool {
+        self.core.options().elastic
+    }
+
     /// The split policy, ``"tensorflow"`` or ``"tight"``.
     #[getter]
     fn policy(&self) -> &'static str {

@@ -35,6 +35,13 @@ pub(crate) fn most_committed(
     slack.max(touched).min(limit / page_size)
 }
 
+/// Returns whether so many pages are touched that a request is worth a search for the place that touches the fewest: from
+/// half of the limit on. Below it takes the best fit, which is found at once.
+#[inline]
+pub(crate) fn is_tight(page_size: u64, touched: u64, limit: u64) -> bool {
+    touched.saturating_mul(page_size) >= limit / 2
+}
+
 /// Returns the bytes of the next range of addresses to reserve: the wanted ones, and the fewest that serve the request.
 pub(crate) fn range_bytes(page_size: u64, limit: u64, needed: u64) -> (u64, u64) {
     let least = needed.saturating_add(page_size).checked_next_multiple_of(page_size).unwrap_or(u64::MAX);

@@ -1,10 +1,11 @@
 //! Elastic pools: memory for the pages of a request, taken from free pages or from the source.
 
+use execution::{Executed, execute};
+
 use super::{AllocationAttempt, Pool, STATE_IS_SOUND, Source};
 use crate::decisions::Decision;
 use crate::error::{AllocError, GrantFault, Unusable};
 use crate::source::{Grant, PageSource, ReserveError, SourceFailure};
-use crate::tables::pages::{PageSpan, count};
 use crate::tables::{Allocation, ChunkRequest, PagePlan, Planned};
 
 /// What a refusal by the source makes a request try next.
@@ -16,19 +17,6 @@ enum Attempt {
     SparesSource,
     /// The same, after the source made free what it could.
     AfterRecycling,
-}
-
-/// What became of a plan's pages.
-#[derive(Debug, Default)]
-struct Executed {
-    /// The pages that received memory.
-    received: Vec<PageSpan>,
-    /// The free pages that still have theirs.
-    kept: Vec<PageSpan>,
-    /// How many pages received memory from the source.
-    committed: u64,
-    /// Why not all pages received memory.
-    error: Option<ReserveError>,
 }
 
 impl Pool {
@@ -56,7 +44,7 @@ impl Pool {
                     let shift = state.allocator.page_shift();
                     drop(state);
                     let executed = execute(pages_of(source), &plan, shift);
-                    match self.end_plan(plan, executed)? {
+                    match self.end_plan(&plan, executed)? {
                         Ok(allocation) => return Ok(Ok(allocation)),
                         Err(ReserveError::Failed(failure)) => {
                             return Err(self.source_failed(request, failure)?);
@@ -88,7 +76,7 @@ impl Pool {
     /// Ends a plan after the calls to the source.
     fn end_plan(
         &self,
-        plan: PagePlan,
+        plan: &PagePlan,
         executed: Executed,
     ) -> Result<Result<Allocation, ReserveError>, AllocError> {
         let Executed { received, kept, committed, error } = executed;
@@ -96,7 +84,7 @@ impl Pool {
         let open = state.open();
         if error.is_none()
             && open.is_ok()
-            && let Some(allocation) = state.allocator.complete(plan.clone(), committed)
+            && let Some(allocation) = state.allocator.complete(plan, committed)
         {
             state.source_declined = false;
             state.source_declined_guaranteed = false;
@@ -235,73 +223,4 @@ pub(super) fn pages_of<'a>(source: &'a mut Source<'_>) -> &'a mut dyn PageSource
     source.pages().expect("the source had pages when the pool was made, and that is constant")
 }
 
-/// Gives the missing pages of a plan memory: that of free pages first, then new memory.
-fn execute(source: &mut dyn PageSource, plan: &PagePlan, shift: u32) -> Executed {
-    let mut done = Executed::default();
-    let mut missing = plan.missing.iter().copied().collect::<std::collections::VecDeque<_>>();
-    let mut free = plan.free.iter().copied().collect::<std::collections::VecDeque<_>>();
-    while done.error.is_none()
-        && let (Some(&to), Some(&from)) = (missing.front(), free.front())
-    {
-        missing.pop_front();
-        free.pop_front();
-        let length = to.len().min(from.len());
-        let (to, to_rest) = cut(to, length);
-        let (from, from_rest) = cut(from, length);
-        match give(source, plan, from, to, shift) {
-            Ok(()) => done.received.push(to),
-            Err((keeps, error)) => {
-                done.kept.extend(keeps.then_some(from));
-                done.error = Some(error);
-            }
-        }
-        if !to_rest.is_empty() {
-            missing.push_front(to_rest);
-        }
-        if !from_rest.is_empty() {
-            free.push_front(from_rest);
-        }
-    }
-    done.kept.extend(free);
-    let moved = done.received.len();
-    for span in missing {
-        if done.error.is_some() {
-            break;
-        }
-        match source.commit(span.addresses(shift)) {
-            Ok(()) => done.received.push(span),
-            Err(error) => done.error = Some(error),
-        }
-    }
-    done.committed = count(&done.received[moved..]);
-    if done.error.is_some() {
-        // Nothing new stays committed for a request that is not served.
-        let new = done.received.split_off(moved);
-        done.received.extend(new.into_iter().filter(|span| source.decommit(span.addresses(shift)).is_err()));
-    }
-    done
-}
-
-/// Gives the memory of some pages to others. An error says whether they still have it.
-fn give(
-    source: &mut dyn PageSource,
-    plan: &PagePlan,
-    from: PageSpan,
-    to: PageSpan,
-    shift: u32,
-) -> Result<(), (bool, ReserveError)> {
-    let (from, to) = (from.addresses(shift), to.addresses(shift));
-    match source.move_pages(from, to.address) {
-        Ok(()) => return Ok(()),
-        Err(ReserveError::Declined) => {}
-        Err(error) => return Err((true, error)),
-    }
-    source.decommit(from).map_err(|failure| (true, ReserveError::Failed(failure)))?;
-    source.commit(to).map_err(|error| (plan.may_return(from) && source.commit(from).is_ok(), error))
-}
-
-/// Cuts a span after `length` pages.
-fn cut(span: PageSpan, length: u64) -> (PageSpan, PageSpan) {
-    let middle = span.first + length;
-    (PageSpan { end: middle, ..span }, PageSpan { first: middle, ..span })
-}
+mod execution;

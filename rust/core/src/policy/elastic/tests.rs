@@ -20,6 +20,12 @@ fn the_limit_bounds_what_is_committed() {
 }
 
 #[test]
+fn places_are_searched_from_half_of_the_limit_on() {
+    assert!(!is_tight(4096, 127, MIB));
+    assert!(is_tight(4096, 128, MIB));
+}
+
+#[test]
 fn a_range_has_four_times_the_limit() {
     assert_eq!(range_bytes(2 * MIB, 100 * MIB, 256), (400 * MIB, 4 * MIB));
 }

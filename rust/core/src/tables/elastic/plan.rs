@@ -4,16 +4,15 @@
 //! works. It ends with [`Tables::complete`] or [`Tables::cancel`].
 
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 use core::num::NonZeroU64;
 
-use super::super::pages::{Committed, PageSpan, count, difference};
+use super::super::pages::{PageSpan, count, difference};
 use super::super::{Allocation, ChunkRequest, Tables};
-use super::{Hole, Place};
+use super::Place;
 use crate::bins::free_list::FreeChunk;
-use crate::chunk::region::{Place as RegionPlace, Region};
+
 use crate::chunk::{Chunk, Handle};
-use crate::policy::elastic::{CANDIDATES, most_committed, range_bytes};
+use crate::policy::elastic::{CANDIDATES, is_tight, most_committed, range_bytes};
 use crate::source::Grant;
 
 /// What a request needs that no committed pages serve.
@@ -87,7 +86,7 @@ impl Tables {
     }
 
     fn best_of(&self, holes: &[Handle], request: ChunkRequest) -> Option<(Handle, Place)> {
-        let room = self.room();
+        let (room, is_tight) = (self.room(), self.is_tight());
         let fitting = holes.iter().filter_map(|&handle| {
             let hole = self.hole(handle);
             let ends_range = self.ends_range(handle);
@@ -96,14 +95,39 @@ impl Tables {
             let place = places
                 .filter(|place| place.pages.len() <= room)
                 .filter(|place| !is_lost || hole.committed.count_missing(place.pages) == 0)
-                .min_by_key(|place| (hole.committed.count_missing(place.pages), place.pages.len()))?;
+                .min_by_key(|place| {
+                    let missing = hole.committed.count_missing(place.pages);
+                    if is_tight { (place.pages.len(), missing) } else { (missing, place.pages.len()) }
+                })?;
             let missing = hole.committed.count_missing(place.pages);
-            Some((
-                (ends_range, missing, place.pages.len(), hole.end - hole.start, hole.start),
-                (handle, place),
-            ))
+            let key = if is_tight {
+                (place.pages.len(), u64::from(ends_range), missing)
+            } else {
+                (u64::from(ends_range), missing, place.pages.len())
+            };
+            Some(((key, hole.end - hole.start, hole.start), (handle, place)))
         });
         fitting.min_by_key(|&(key, _)| key).map(|(_, found)| found)
+    }
+
+    /// Returns whether few pages may become touched any more: then the fewest are worth a search.
+    #[inline]
+    pub(super) fn is_tight(&self) -> bool {
+        let pages = self.pages();
+        is_tight(pages.page_size(), pages.touched, self.limit)
+    }
+
+    /// Puts a request where it touches the fewest pages, if those have memory.
+    #[cold]
+    pub(super) fn take_densest(&mut self, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
+        let (handle, place) = self.choose(request)?;
+        if self.hole(handle).committed.count_missing(place.pages) > 0 {
+            return None;
+        }
+        let size = self.chunks.get(handle).size;
+        self.bins.remove(&mut self.chunks, handle, size);
+        let chunk = self.carve(handle, place);
+        self.hand_over(chunk, request.bytes, chunk.size)
     }
 
     /// Returns whether the source lost the addresses of a hole.
@@ -151,7 +175,7 @@ impl Tables {
     }
 
     /// Ends a plan of which all pages have memory, `committed` of them anew: serves the request.
-    pub(crate) fn complete(&mut self, plan: PagePlan, committed: u64) -> Option<Allocation> {
+    pub(crate) fn complete(&mut self, plan: &PagePlan, committed: u64) -> Option<Allocation> {
         self.attach(plan.chunk.handle);
         self.count_commits(committed, count(&plan.missing));
         let taken = self.hand_over(plan.chunk, plan.request.bytes, plan.chunk.size)?;
@@ -160,7 +184,7 @@ impl Tables {
 
     /// Ends a plan that failed: its chunk is free. Of the pages that lacked memory `received` have some, of those that
     /// were to give theirs `kept` do.
-    pub(crate) fn cancel(&mut self, plan: PagePlan, received: &[PageSpan], kept: Vec<PageSpan>) {
+    pub(crate) fn cancel(&mut self, plan: &PagePlan, received: &[PageSpan], kept: Vec<PageSpan>) {
         let handle = plan.chunk.handle;
         let before = count(&plan.free);
         let now = count(received) + count(&kept);
@@ -176,7 +200,7 @@ impl Tables {
     }
 
     /// Counts pages that received memory, `new` of them from the source.
-    fn count_commits(&mut self, new: u64, received: u64) {
+    pub(super) fn count_commits(&mut self, new: u64, received: u64) {
         let pages = self.pages_mut();
         pages.commits += received;
         let bytes = new << pages.shift;
@@ -204,93 +228,5 @@ impl Tables {
     /// Returns the base-2 logarithm of the page size.
     pub(crate) fn page_shift(&self) -> u32 {
         self.pages().shift
-    }
-
-    /// Takes up to `most` committed pages out of holes, those of the largest ones first; they count as reserved
-    /// until [`Tables::count_decommits`].
-    pub(crate) fn take_free_pages(&mut self, most: u64) -> Vec<PageSpan> {
-        let mut taken = Vec::new();
-        let mut missing = most;
-        if missing == 0 {
-            return taken;
-        }
-        let mut holes: Vec<(u64, u64, Handle)> = Vec::new();
-        for handle in self.bins.all_from(&self.chunks, self.pages().page_size()) {
-            let hole = self.hole(handle);
-            if !hole.whole.is_empty() && hole.committed != Committed::None {
-                holes.push((hole.whole.len(), hole.start, handle));
-            }
-        }
-        // The largest first: few calls, and small holes are the ones that programs use again.
-        holes.sort_unstable_by_key(|&(pages, start, _)| (Reverse(pages), start));
-        for (_, _, handle) in holes {
-            let chunk = *self.chunks.get(handle);
-            let mut hole = self.pages_mut().take(handle, &chunk);
-            let spans = hole.committed.take(hole.whole, missing);
-            missing -= count(&spans);
-            taken.extend(spans);
-            self.mark(hole);
-            if missing == 0 {
-                break;
-            }
-        }
-        taken
-    }
-
-    /// Returns pages that were taken to the hole that they lie in.
-    pub(crate) fn return_free_pages(&mut self, span: PageSpan) {
-        let start = span.addresses(self.pages().shift).address;
-        let found =
-            self.regions.iter().find(|region| region.span.address <= start && start < region.span.end());
-        let Some(region) = found else { return };
-        let in_it = |&(_, chunk): &(Handle, &Chunk)| chunk.address <= start && start < chunk.end();
-        let Some((handle, _)) = self.chunks.run(region.first).find(in_it) else { return };
-        let chunk = *self.chunks.get(handle);
-        debug_assert!(chunk.is_free(), "pages without memory are in no chunk in use");
-        let mut hole = self.pages_mut().take(handle, &chunk);
-        hole.committed.add(hole.whole, span);
-        self.mark(hole);
-    }
-
-    /// Records the pages of a hole that stays in its bin.
-    fn mark(&mut self, hole: Hole) {
-        let handle = hole.handle;
-        let requested = self.record(hole);
-        self.chunks.get_mut(handle).requested = requested;
-    }
-
-    /// Adds a range of addresses; `committed` of its pages, from the first on, have memory.
-    pub(crate) fn adopt_range(&mut self, range: Grant, committed: u64) {
-        let handle = self.chunks.insert(range.address, range.bytes);
-        let place = match self.regions.place(range) {
-            Some(RegionPlace::After(index)) => index + 1,
-            Some(RegionPlace::Between(index)) => index,
-            None => unreachable!("`grant_fault` found no overlap under the same lock"),
-        };
-        self.regions.insert(place, Region { span: range, first: handle });
-        self.count_commits(committed, committed);
-        let shift = self.pages().shift;
-        let whole = PageSpan::within(range.address, range.end(), shift);
-        let first = PageSpan { first: whole.first, end: whole.first + committed };
-        let committed = Committed::of(whole, [first]);
-        let (start, end, used_at) = (range.address, range.end(), self.counters.allocs());
-        self.put(Hole { handle, start, end, whole, committed, used_at });
-    }
-
-    /// Removes the ranges without chunks in use. None of their pages has memory.
-    pub(crate) fn take_free_ranges(&mut self) -> Vec<Grant> {
-        let Self { chunks, elastic, .. } = self;
-        let Some(pages) = elastic else { return Vec::new() };
-        let gone = self.regions.take(|region| {
-            let first = chunks.get(region.first);
-            first.is_free()
-                && first.next.is_none()
-                && pages.look_into(region.first, first).committed == Committed::None
-        });
-        for region in &gone {
-            self.bins.remove(&mut self.chunks, region.first, region.span.bytes);
-            self.chunks.remove(region.first);
-        }
-        gone.into_iter().map(|region| region.span).collect()
     }
 }

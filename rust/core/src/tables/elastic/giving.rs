@@ -1,0 +1,101 @@
+//! Free pages: taken for others or for the source, and returned; ranges of addresses.
+
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use super::super::Tables;
+use super::super::pages::{Committed, PageSpan, count};
+use super::Hole;
+use crate::chunk::region::{Place as RegionPlace, Region};
+use crate::chunk::{Chunk, Handle};
+use crate::source::Grant;
+
+impl Tables {
+    /// Takes up to `most` committed pages out of holes, those of the largest ones first; they count as reserved
+    /// until [`Tables::count_decommits`].
+    pub(crate) fn take_free_pages(&mut self, most: u64) -> Vec<PageSpan> {
+        let mut taken = Vec::new();
+        let mut missing = most;
+        if missing == 0 {
+            return taken;
+        }
+        let mut holes: Vec<(u64, u64, Handle)> = Vec::new();
+        for handle in self.bins.all_from(&self.chunks, self.pages().page_size()) {
+            let hole = self.hole(handle);
+            if !hole.whole.is_empty() && hole.committed != Committed::None {
+                holes.push((hole.whole.len(), hole.start, handle));
+            }
+        }
+        // The largest first: few calls, and small holes are the ones that programs use again.
+        holes.sort_unstable_by_key(|&(pages, start, _)| (Reverse(pages), start));
+        for (_, _, handle) in holes {
+            let chunk = *self.chunks.get(handle);
+            let mut hole = self.pages_mut().take(handle, &chunk);
+            let spans = hole.committed.take(hole.whole, missing);
+            missing -= count(&spans);
+            taken.extend(spans);
+            self.mark(hole);
+            if missing == 0 {
+                break;
+            }
+        }
+        taken
+    }
+
+    /// Returns pages that were taken to the hole that they lie in.
+    pub(crate) fn return_free_pages(&mut self, span: PageSpan) {
+        let start = span.addresses(self.pages().shift).address;
+        let found =
+            self.regions.iter().find(|region| region.span.address <= start && start < region.span.end());
+        let Some(region) = found else { return };
+        let in_it = |&(_, chunk): &(Handle, &Chunk)| chunk.address <= start && start < chunk.end();
+        let Some((handle, _)) = self.chunks.run(region.first).find(in_it) else { return };
+        let chunk = *self.chunks.get(handle);
+        debug_assert!(chunk.is_free(), "pages without memory are in no chunk in use");
+        let mut hole = self.pages_mut().take(handle, &chunk);
+        hole.committed.add(hole.whole, span);
+        self.mark(hole);
+    }
+
+    /// Records the pages of a hole that stays in its bin.
+    fn mark(&mut self, hole: Hole) {
+        let handle = hole.handle;
+        let requested = self.record(hole);
+        self.chunks.get_mut(handle).requested = requested;
+    }
+
+    /// Adds a range of addresses; `committed` of its pages, from the first on, have memory.
+    pub(crate) fn adopt_range(&mut self, range: Grant, committed: u64) {
+        let handle = self.chunks.insert(range.address, range.bytes);
+        let place = match self.regions.place(range) {
+            Some(RegionPlace::After(index)) => index + 1,
+            Some(RegionPlace::Between(index)) => index,
+            None => unreachable!("`grant_fault` found no overlap under the same lock"),
+        };
+        self.regions.insert(place, Region { span: range, first: handle });
+        self.count_commits(committed, committed);
+        let shift = self.pages().shift;
+        let whole = PageSpan::within(range.address, range.end(), shift);
+        let first = PageSpan { first: whole.first, end: whole.first + committed };
+        let committed = Committed::of(whole, [first]);
+        let (start, end, used_at) = (range.address, range.end(), self.counters.allocs());
+        self.put(Hole { handle, start, end, whole, committed, used_at });
+    }
+
+    /// Removes the ranges without chunks in use. None of their pages has memory.
+    pub(crate) fn take_free_ranges(&mut self) -> Vec<Grant> {
+        let Self { chunks, elastic, .. } = self;
+        let Some(pages) = elastic else { return Vec::new() };
+        let gone = self.regions.take(|region| {
+            let first = chunks.get(region.first);
+            first.is_free()
+                && first.next.is_none()
+                && pages.look_into(region.first, first).committed == Committed::None
+        });
+        for region in &gone {
+            self.bins.remove(&mut self.chunks, region.first, region.span.bytes);
+            self.chunks.remove(region.first);
+        }
+        gone.into_iter().map(|region| region.span).collect()
+    }
+}
