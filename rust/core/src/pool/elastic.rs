@@ -224,3 +224,4 @@ pub(super) fn pages_of<'a>(source: &'a mut Source<'_>) -> &'a mut dyn PageSource
 }
 
 mod execution;
+pub(super) mod pausing;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Pool;
 use super::caches::Caches;
+use super::elastic::pausing::Paused;
 use super::guarding::Guarded;
-use super::pausing::Paused;
 use super::recording::Recordings;
 use crate::decisions::Decision;
 use crate::error::Unusable;

@@ -5,9 +5,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use thiserror::Error;
 
-use super::elastic::pages_of;
-use super::{Pool, Source};
+use super::pages_of;
 use crate::error::Unusable;
+use crate::pool::{Pool, Source};
 use crate::source::{Grant, PageSource, ReserveError, SourceFailure};
 use crate::tables::pages::{PageSpan, count, difference};
 
@@ -61,7 +61,7 @@ pub enum PauseError {
 
 /// What a paused pool kept.
 #[derive(Debug)]
-pub(super) struct Paused {
+pub(in crate::pool) struct Paused {
     content: PausedContent,
     /// The saved pages, in order.
     saved: Vec<PageSpan>,
