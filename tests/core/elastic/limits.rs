@@ -80,7 +80,7 @@ fn a_program_that_runs_again_receives_hardly_any_page() {
             let (received, requested) = pages_of_a_run(&pool, &trace.program, page_size);
             let name = &trace.name;
             assert!(
-                received * 1000 <= requested * most,
+                received * 1000 <= requested * 4,
                 "{name}: {received} of {requested} pages of {page_size}"
             );
         }

@@ -58,7 +58,7 @@ impl Pool {
                     state = self.lock_settled_state()?;
                     // Frees meanwhile only help; a source that keeps its memory does not.
                     let reserved = state.allocator.counters.reserved();
-                    if reserved > limit {
+                    if limit < reserved {
                         drop(state);
                         let (after_trim, trim_helps) = (true, false);
                         return Err(LimitError::BelowReserved { limit, reserved, after_trim, trim_helps });

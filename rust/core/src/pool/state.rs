@@ -65,8 +65,8 @@ pub(super) struct SlowPathReasons {
 impl SlowPathReasons {
     pub(super) fn any(&self) -> bool {
         self.guarded
-            || self.paused
             || self.closed
+            || self.paused
             || self.recorded
             || self.waiting > 0
             || self.records_owners()
