@@ -1,7 +1,7 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-python-on-stand-in test-devices test-differential test-numpy-suite test-guest-suites test-free-threaded test-gpu test-long fuzz fuzz-long mutations sanitize \
+.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-on-stand-in test-differential-built test-devices test-differential test-numpy-suite test-guest-suites test-free-threaded test-gpu test-long fuzz fuzz-long mutations sanitize \
         bench bench-contention bench-check lint fmt types doc docs sdist-check release-check develop oracle clean
 
 export PIP_QUIET := 1
@@ -35,8 +35,9 @@ ON_STAND_IN := devices/test_simulated_gpu.py devices/test_placement.py devices/l
 	tf/ops/test_ops_on_gpus.py tf/graph/test_session_placement.py tf/differentiation/test_gradient_memory.py \
 	tf/values/test_variable_placement.py
 
-# Every second file of tests, from the first or the second on.
-every_second = $(shell find tests/python -name 'test_*.py' | sort | awk 'NR % 2 == $(1)')
+# Tests of Python in parts of about the same time, for two at once: every fourth file, from the first on or a later one.
+PYTHON_PARTS := $(foreach part,0 1 2 3,test-python-part-$(part)) test-python-on-stand-in
+every_fourth = $(shell find tests/python -name 'test_*.py' | sort | awk 'NR % 4 == $(1)')
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -45,11 +46,12 @@ demo: | $(VENV)/.maturin  ## replay a recorded training run, see what it held, a
 	$(BIN)/maturin develop --quiet
 	$(BIN)/allotment demo
 
-# The models and the comparison with TensorFlow's allocator use one core each for most of their time.
+# What uses one core for most of its time runs two at once, once all is built that it shares.
 test:  ## all tests
 	$(MAKE) test-rust
 	$(MAKE) --jobs=2 --output-sync=target test-loom test-oracle
-	$(MAKE) test-python test-differential
+	$(MAKE) develop $(ORACLE_VENV)/.tensorflow
+	$(MAKE) --jobs=2 --output-sync=target $(PYTHON_PARTS) test-differential-built
 
 test-rust:  ## the allocator: units, shadow model, refusals, threads, recorded programs
 	cargo test --workspace --quiet
@@ -63,14 +65,11 @@ test-loom:  ## the lock and a whole pool in every order of what two threads do
 test-oracle: $(ORACLE)  ## the same decisions as TensorFlow's own allocator, event by event
 	$(KEEP_MEMORY) cargo test --package allotment --features oracle --test oracle --test fuzz -- --nocapture
 
-test-python: develop  ## the package, its command line, and what the README says; the files in two halves at once
-	$(MAKE) --jobs=2 --output-sync=target test-python-odd test-python-even test-python-on-stand-in
+test-python: develop  ## the package, its command line, and what the README says; two parts at once
+	$(MAKE) --jobs=2 --output-sync=target $(PYTHON_PARTS)
 
-test-python-odd:
-	$(BIN)/pytest -m "not long" $(call every_second,1)
-
-test-python-even:
-	$(BIN)/pytest -m "not long" $(call every_second,0)
+test-python-part-%:
+	$(BIN)/pytest -m "not long" $(call every_fourth,$*)
 
 test-python-on-stand-in:
 	$(BIN)/pytest --gpus stand-in -m "not long" $(addprefix tests/python/,$(ON_STAND_IN))
@@ -79,6 +78,9 @@ test-devices: develop  ## tests of devices and of operations again, on a stand-i
 	$(BIN)/pytest --gpus stand-in -m "not long" tests/python/devices tests/python/tf
 
 test-differential: develop $(ORACLE_VENV)/.tensorflow  ## the TensorFlow layer: generated programs here and in TensorFlow
+	$(MAKE) test-differential-built
+
+test-differential-built:
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/pytest -m "not long" tests/differential
 
 test-numpy-suite: develop  ## NumPy's own tests of arrays, and some of SciPy's and pandas', with every array in a pool
