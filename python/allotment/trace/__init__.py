@@ -1,11 +1,12 @@
 """Recorded allocations: reads trace files, replays them into pools and reports the results."""
 
-from allotment.trace.compare import Compared, Comparison, Policy, Sweep, compare, sweep
+from allotment.trace.compare import Compared, Comparison, Policy, compare
 from allotment.trace.error import TraceError
 from allotment.trace.reader import Trace, read_all_columns, read_columns, read_trace, read_traces
 from allotment.trace.recorder import Recording, record
 from allotment.trace.recording import Columns, Origin, RecordedRefusal
 from allotment.trace.report import ReplayOptions, Report, Search, replay_at_min_limit, replay_trace
+from allotment.trace.sweep import Sweep, sweep
 from allotment.trace.timeline import Timeline, timeline
 from allotment.trace.writer import write_trace
 

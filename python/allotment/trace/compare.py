@@ -1,18 +1,14 @@
-"""What if: the same program under other policies, and under a range of limits."""
+"""What if: the same program under other policies."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allotment._core import CachingReplay, find_limits, format_size, replay, replay_caching
 from allotment.trace.error import TraceError
 from allotment.trace.reader import Trace
 from allotment.trace.report import ReplayOptions
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 #: A limit that no program of a machine reaches.
 _AMPLE = 1 << 56
@@ -211,7 +207,7 @@ def _pool(trace: Trace, policy: Policy, options: ReplayOptions, seconds: float) 
 
 def _caching(trace: Trace, policy: Policy, seconds: float) -> Compared:
     def run(limit: int) -> CachingReplay:
-        return _replay_caching(trace, policy, limit)
+        return replay_model(trace, policy, limit)
 
     ample = run(_AMPLE)
     step = max(_SEGMENT_STEP, _granularity(trace) // _SEGMENT_STEP * _SEGMENT_STEP)
@@ -230,7 +226,8 @@ def _caching(trace: Trace, policy: Policy, seconds: float) -> Compared:
     return Compared(policy, limit, complete, step, ample.peak_reserved, ample.ns_per_event)
 
 
-def _replay_caching(trace: Trace, policy: Policy, limit: int) -> CachingReplay:
+def replay_model(trace: Trace, policy: Policy, limit: int) -> CachingReplay:
+    """Replay a program in the model of PyTorch's allocator under a policy of it."""
     return replay_caching(
         trace.program,
         limit=limit,
@@ -247,66 +244,3 @@ def _granularity(trace: Trace) -> int:
     while step * 4096 < trace.program.peak_live:
         step *= 2
     return step
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """Refusals of a program over a range of limits."""
-
-    trace: Trace
-    policies: tuple[Policy, ...]
-    #: Limits in bytes, shape (limits,).
-    limits: "NDArray[np.int64]"
-    #: Number of refused requests, shape (policies, limits).
-    refused: "NDArray[np.int64]"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the curve of each policy, for JSON."""
-        return {
-            "trace": self.trace.path,
-            **({} if self.trace.origin.device is None else {"device": self.trace.origin.device}),
-            "peak_live": self.trace.program.peak_live,
-            "limits": self.limits.tolist(),
-            "refused": {
-                policy.name: row.tolist() for policy, row in zip(self.policies, self.refused, strict=True)
-            },
-        }
-
-
-def sweep(
-    trace: Trace,
-    options: ReplayOptions | None = None,
-    *,
-    limits: Sequence[int] | None = None,
-    progress: Callable[[int, int], object] | None = None,
-) -> Sweep:
-    """Replay a program under each policy at each limit.
-
-    Args:
-        trace: The recorded program.
-        options: Options of the pools; limit, growth and policy are ignored.
-        limits: Limits in bytes; by default 21 from half the peak of live bytes to one and a half times it.
-        progress: Called with the number of replays done and of all.
-
-    Raises:
-        ValueError: A limit is not positive.
-    """
-    import numpy as np
-
-    chosen = policies(options or ReplayOptions())
-    peak = trace.program.peak_live
-    steps = [max(1, peak * share // 20) for share in range(10, 31)] if limits is None else list(limits)
-    if min(steps, default=1) < 1:
-        raise ValueError(f"limit {min(steps)} is not positive")
-    refused = np.zeros((len(chosen), len(steps)), np.int64)
-    for row, policy in enumerate(chosen):
-        for column, limit in enumerate(steps):
-            if progress is not None:
-                progress(row * len(steps) + column, refused.size)
-            if policy.options is not None:
-                refused[row, column] = replay(
-                    trace.program, **asdict(replace(policy.options, limit=limit))
-                ).refused
-            else:
-                refused[row, column] = _replay_caching(trace, policy, limit).refused
-    return Sweep(trace, chosen, np.array(steps, np.int64), refused)

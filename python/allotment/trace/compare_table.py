@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from allotment._core import format_size, one_line
-from allotment.trace.compare import Comparison, Sweep
+from allotment.trace.compare import Comparison
+from allotment.trace.sweep import Sweep
 
 _GAP = "  "
 
