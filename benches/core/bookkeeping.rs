@@ -46,9 +46,9 @@ fn main() {
         let [side, state, chunks] = &arguments[place + 1..] else { panic!("--books SIDE STATE CHUNKS") };
         return print_books(side, state, chunks.parse().expect("a count of chunks"));
     }
-    reference::require();
-    large_pool();
-    many_chunks();
+    let has_theirs = table::is_there("TensorFlow's allocator", &reference::availability());
+    large_pool(has_theirs);
+    many_chunks(has_theirs);
 }
 
 /// The bookkeeping of one side in bytes; only the first figure is known for TensorFlow.
@@ -62,16 +62,18 @@ struct Books {
     chunks: u64,
 }
 
-fn large_pool() {
+fn large_pool(has_theirs: bool) {
     let ours = books("ours", "large", 2_000).resident;
-    let theirs = books("theirs", "large", 2_000).resident;
     let mut table = Table::new("bookkeeping", &["64 GiB, 1,000 live chunks", "physical memory"]);
     table.row(&["ours", &Bytes(ours).to_string()]);
-    table.row(&["TensorFlow", &Bytes(theirs).to_string()]);
+    if has_theirs {
+        let theirs = books("theirs", "large", 2_000).resident;
+        table.row(&["TensorFlow", &Bytes(theirs).to_string()]);
+    }
     assert!(ours < BUDGET, "ours is meant to stay below {}", Bytes(BUDGET));
 }
 
-fn many_chunks() {
+fn many_chunks(has_theirs: bool) {
     let columns =
         ["bytes a chunk", "chunks", "held", "the most for a moment", "in physical memory", "TensorFlow's"];
     let mut table = Table::new("bytes_a_chunk", &columns);
@@ -81,7 +83,7 @@ fn many_chunks() {
             [("live", "all live"), ("holes", "every second a hole"), ("churn", "after churn")]
         {
             let ours = books("ours", state, chunks);
-            let theirs = books("theirs", state, chunks);
+            let theirs = has_theirs.then(|| books("theirs", state, chunks).resident);
             worst = worst.max(ours.worst_a_chunk);
             let a_chunk = |bytes: u64| table::figure(ratio(bytes, ours.chunks));
             table.row(&[
@@ -90,7 +92,7 @@ fn many_chunks() {
                 &a_chunk(ours.held),
                 &a_chunk(ours.most),
                 &a_chunk(ours.resident),
-                &a_chunk(theirs.resident),
+                &theirs.map_or(table::ABSENT.to_owned(), a_chunk),
             ]);
         }
     }

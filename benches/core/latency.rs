@@ -38,7 +38,7 @@ const LIMIT: u64 = 64 << 30;
 const RUNS: usize = 7;
 
 fn main() {
-    reference::require();
+    let has_theirs = table::is_there("TensorFlow's allocator", &reference::availability());
     let choice = Choice::from_arguments();
     let runs = choice.runs(RUNS);
     let reading = reading();
@@ -66,7 +66,9 @@ fn main() {
         let (mut ours, mut theirs) = (Least::new(reading), Least::new(reading));
         for _ in 0..runs {
             ours.add(&clock_ours(&program));
-            theirs.add(&clock_theirs(&events));
+            if has_theirs {
+                theirs.add(&clock_theirs(&events));
+            }
         }
         let took = took_host_memory(&program);
         let of = |wanted: bool| {
@@ -75,17 +77,18 @@ fn main() {
         };
         let (with, without) = (of(true), of(false));
         let such = took.iter().filter(|&&took| took).count();
-        let (ours, theirs) = (ours.percentiles(), theirs.percentiles());
-        worst = [worst[0].max(ours[2]), worst[1].max(theirs[2])];
-        let figures = [program.events().len() as u64].into_iter().chain(ours).chain(theirs);
-        let figures = figures.chain([with, such as u64, without]);
-        let cells: Vec<_> = std::iter::once(name).chain(figures.map(table::count)).collect();
+        let (ours, theirs) = (ours.percentiles(), has_theirs.then(|| theirs.percentiles()));
+        worst = [worst[0].max(ours[2]), worst[1].max(theirs.map_or(0, |theirs| theirs[2]))];
+        let theirs = theirs.map_or([table::ABSENT; 4].map(str::to_owned), |theirs| theirs.map(table::count));
+        let ours = [program.events().len() as u64].into_iter().chain(ours).map(table::count);
+        let memory = [with, such as u64, without].map(table::count);
+        let cells: Vec<_> = std::iter::once(name).chain(ours).chain(theirs).chain(memory).collect();
         table.row(&cells);
     }
     table::line(&format!(
         "the largest p99.99 is {} ns here, {} ns in TensorFlow; a reading of the clock takes {reading} ns",
         table::count(worst[0]),
-        table::count(worst[1])
+        if has_theirs { table::count(worst[1]) } else { table::ABSENT.to_owned() }
     ));
 }
 

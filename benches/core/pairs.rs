@@ -25,7 +25,7 @@ mod numbers;
 mod reference;
 
 use numbers::Numbers;
-use peers::{Held, Ours, Player, Script};
+use peers::{Contender, Held, Ours, Player, Script};
 use table::Table;
 
 const LIMIT: u64 = 64 << 30;
@@ -44,10 +44,11 @@ const LIVE: u32 = 8_192;
 const SPARE: u32 = 2 * MOST_HOLES;
 
 fn main() {
-    reference::require();
+    let contenders = peers::contenders();
     let quick = std::env::args().any(|argument| argument == "--quick");
     let mut columns = vec!["ns a pair"];
-    columns.extend(peers::ALL.map(|contender| contender.name));
+    columns.extend(contenders.iter().map(|contender| contender.name));
+    let measure = |before: &_, lists: &_, runs, rounds| measure(&contenders, before, lists, runs, rounds);
     let mut table = Table::new("pairs", &columns);
 
     let kib = batches(|_| 1024);
@@ -76,10 +77,16 @@ fn cells(name: &str, row: &[f64]) -> Vec<String> {
 }
 
 /// Returns the nanoseconds per pair for each list of batches and each allocator, after playing `before`.
-fn measure(before: &Script, lists: &[&[Script]], runs: usize, rounds: usize) -> Vec<Vec<f64>> {
-    let mut best = vec![vec![f64::INFINITY; peers::ALL.len()]; lists.len()];
+fn measure(
+    contenders: &[Contender],
+    before: &Script,
+    lists: &[&[Script]],
+    runs: usize,
+    rounds: usize,
+) -> Vec<Vec<f64>> {
+    let mut best = vec![vec![f64::INFINITY; contenders.len()]; lists.len()];
     for run in 0..runs {
-        for (place, contender) in peers::ALL.iter().enumerate() {
+        for (place, contender) in contenders.iter().enumerate() {
             let mut player = contender.make(LIMIT);
             player.play(before);
             for (list, best) in lists.iter().zip(&mut best) {

@@ -14,8 +14,10 @@ use buddy_system_allocator::FrameAllocator;
 use crate::reference::{Events, Reference, Setup};
 
 mod in_band;
+mod tree_set;
 
 use in_band::{System, Talc, Tlsf};
+use tree_set::TreeSet;
 
 /// More chunks than any script has; this allocator needs the number in advance.
 const MOST_CHUNKS: u32 = 1 << 22;
@@ -75,6 +77,15 @@ pub(crate) struct Contender {
     pub(crate) make: fn(u64) -> Box<dyn Player>,
 }
 
+/// The name of TensorFlow's allocator among the contenders.
+pub(crate) const TENSORFLOW: &str = "TensorFlow";
+
+/// Returns all contenders; without TensorFlow's allocator, and with a line that says so, where its driver is missing.
+pub(crate) fn contenders() -> Vec<Contender> {
+    let is_there = crate::table::is_there("TensorFlow's allocator", &crate::reference::availability());
+    ALL.into_iter().filter(|contender| is_there || contender.name != TENSORFLOW).collect()
+}
+
 impl Contender {
     /// Creates one over `limit` bytes.
     pub(crate) fn make(&self, limit: u64) -> Box<dyn Player> {
@@ -83,9 +94,10 @@ impl Contender {
 }
 
 /// Our pool, TensorFlow's allocator, and the others.
-pub(crate) const ALL: [Contender; 8] = [
+const ALL: [Contender; 9] = [
     Contender { name: "ours", has_limit: true, make: |limit| Box::new(Held::new(Ours::new(limit))) },
-    Contender { name: "TensorFlow", has_limit: true, make: |limit| Box::new(tensorflow(limit)) },
+    Contender { name: TENSORFLOW, has_limit: true, make: |limit| Box::new(tensorflow(limit)) },
+    Contender { name: "BTreeSet", has_limit: true, make: |limit| Box::new(Held::new(TreeSet::new(limit))) },
     Contender { name: "offset-allocator", has_limit: true, make: |limit| Box::new(Held::new(offset(limit))) },
     Contender { name: "rlsf", has_limit: true, make: |limit| Box::new(Held::new(Tlsf::new(limit))) },
     Contender { name: "talc", has_limit: true, make: |limit| Box::new(Held::new(Talc::new(limit))) },

@@ -56,15 +56,15 @@ struct Row {
 }
 
 fn main() {
-    reference::require();
+    let has_theirs = table::is_there("TensorFlow's allocator", &reference::availability());
     let choice = Choice::from_arguments();
     let (traces, runs) = (choice.traces(), choice.runs(RUNS));
     for growth in [true, false] {
-        measure(&traces, growth, runs);
+        measure(&traces, growth, runs, has_theirs);
     }
 }
 
-fn measure(traces: &[Trace], growth: bool, runs: usize) {
+fn measure(traces: &[Trace], growth: bool, runs: usize, has_theirs: bool) {
     let (name, what) = if growth {
         ("replay", "ns an event, with growth")
     } else {
@@ -78,12 +78,14 @@ fn measure(traces: &[Trace], growth: bool, runs: usize) {
         let (mut ours, mut theirs) = (Times::NEVER, Times::NEVER);
         for _ in 0..runs {
             ours = ours.best(play_ours(program, growth));
-            theirs = theirs.best(play_theirs(&events, growth));
+            if has_theirs {
+                theirs = theirs.best(play_theirs(&events, growth));
+            }
         }
         (our_first, their_first) = (our_first.min(ours.first), their_first.min(theirs.first));
         let (count, peak) = (program.events().len(), program.peak_live());
-        let row =
-            Row { peak, ours: per_event(ours.program, count), theirs: per_event(theirs.program, count) };
+        let theirs = if has_theirs { per_event(theirs.program, count) } else { f64::NAN };
+        let row = Row { peak, ours: per_event(ours.program, count), theirs };
         let size = [table::count(count as u64), table::figure(mib(peak))];
         table.row(&cells(name, size, &row));
         rows.push(row);
@@ -94,7 +96,7 @@ fn measure(traces: &[Trace], growth: bool, runs: usize) {
             table.row(&cells(what, [String::new(), String::new()], &mean));
         }
     }
-    if !growth {
+    if !growth && has_theirs {
         table::line(&format!(
             "reserving the region took {our_first:.1?} here, {their_first:.1?} in TensorFlow"
         ));

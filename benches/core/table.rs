@@ -45,10 +45,21 @@ pub(crate) fn line(text: &str) {
     println!("\n{text}");
 }
 
+/// The cell of what was not measured.
+pub(crate) const ABSENT: &str = "–";
+
+/// A sentence for a peer that is not there, if it is not; returns whether it is.
+pub(crate) fn is_there(peer: &str, availability: &Result<(), String>) -> bool {
+    if let Err(reason) = availability {
+        line(&format!("{peer} is left out: {reason}"));
+    }
+    availability.is_ok()
+}
+
 /// A figure with three significant digits, and commas between thousands.
 pub(crate) fn figure(value: f64) -> String {
     if value.is_nan() {
-        return "–".to_owned();
+        return ABSENT.to_owned();
     }
     match value {
         ..1.0 => format!("{value:.3}"),

@@ -104,6 +104,11 @@ pub(crate) fn require() {
     functions();
 }
 
+/// Returns an error, which says how to build the driver, if it does not exist or cannot be loaded.
+pub(crate) fn availability() -> Result<(), String> {
+    library().map(drop)
+}
+
 fn functions() -> &'static Functions {
     static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
