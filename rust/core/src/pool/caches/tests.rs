@@ -1,4 +1,6 @@
 //! Thread caches as their callers see them: what is kept is free, and every rule of a free holds.
+//!
+//! Longer than 300 lines: one rule after the other of one concept, with the same few helpers.
 
 use std::sync::Arc;
 use std::thread;
@@ -106,6 +108,17 @@ fn a_free_that_does_not_wait_is_done_when_the_cache_is_full() {
 }
 
 #[test]
+fn a_deferred_free_of_what_a_cache_served_runs_when_the_lock_is_free() {
+    let pool = reserved_pool(4 * MIB);
+    let one = pool.allocate(300).unwrap();
+    let locked = pool.state.lock().unwrap();
+    elsewhere(|| pool.free_deferred(&one));
+    drop(locked);
+    assert_eq!(stats(&pool).num_live, 0);
+    assert_eq!(pool.free_allocation(&one), Err(FreeError::NotAllocated { address: one.address }));
+}
+
+#[test]
 fn a_wrong_free_is_reported_and_changes_nothing() {
     let pool = reserved_pool(4 * MIB);
     let [one, other] = [(); 2].map(|()| pool.allocate(300).unwrap());
@@ -169,7 +182,8 @@ fn another_thread_frees_into_its_own_cache_and_its_end_gives_that_back() {
 
 #[test]
 fn what_other_threads_keep_is_given_back_before_a_refusal() {
-    for trim_on_oom in [false, true] {
+    // A query gives everything back, too: without one the request itself must.
+    for (trim_on_oom, asks) in [(false, false), (true, false), (false, true)] {
         let options = Options::new(MIB).thread_caches(true).trim_on_oom(trim_on_oom).growth(false);
         let pool = Pool::new(AddressSpace::new(0), options).unwrap();
         let fill = || {
@@ -189,7 +203,9 @@ fn what_other_threads_keep_is_given_back_before_a_refusal() {
                 let _ = may_go.recv();
             });
             is_kept.recv().unwrap();
-            assert_eq!(pool.can_allocate(MIB), Ok(true));
+            if asks {
+                assert_eq!(pool.can_allocate(MIB), Ok(true));
+            }
             let whole = pool.allocate(MIB).unwrap();
             assert!(matches!(pool.allocate(1), Err(AllocError::OutOfMemory(refused)) if refused.free == 0));
             pool.free(whole.address).unwrap();
@@ -219,6 +235,22 @@ fn a_refusal_counts_what_caches_kept_as_free() {
         1
     );
     pool.free(small.address).unwrap();
+}
+
+#[test]
+fn settling_makes_allocations_from_caches_those_of_the_allocator() {
+    let pool = reserved_pool(4 * MIB);
+    let [one, other] = [(); 2].map(|()| pool.allocate(300).unwrap());
+    let snapshot = pool.snapshot().unwrap();
+    let chunks = snapshot.regions.iter().flat_map(|region| &region.chunks);
+    let in_use: Vec<_> =
+        chunks.filter(|chunk| chunk.in_use).map(|c| (c.address, c.requested, c.id)).collect();
+    let mut expected = [one, other].map(|allocation| (allocation.address, 300, allocation.id));
+    expected.sort_unstable();
+    assert_eq!(in_use, expected);
+    pool.free_allocation(&one).unwrap();
+    pool.free(other.address).unwrap();
+    assert_eq!(stats(&pool).num_live, 0);
 }
 
 #[test]
