@@ -19,7 +19,10 @@ mod threads;
 #[path = "../support/traces.rs"]
 mod traces;
 
-use allotment::source::{AddressSpace, FailingPages, PageCall, ReserveError};
+use allotment::source::{
+    AddressSpace, Cap, Capped, CheckedPages, CommittedPages, FailingPages, PageCall, ReserveError,
+};
+use allotment::{Options, Pool, Verdict};
 use model::{Run, Setup, Switch};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -93,4 +96,45 @@ fn a_source_fails_at_random() {
         let setup = Setup { seed, page_size: 4 << 10, growth: seed % 2 == 0, fails: true, loses: true };
         Run::new(source, setup, &may_fail).play(steps());
     }
+}
+
+/// A pool of 64 pages over a source with memory for `most` pages.
+fn scarce(most: u64) -> (Pool, CommittedPages) {
+    let page_size = 64 << 10;
+    let capped = Capped::new(AddressSpace::new(0), Cap::new(most * page_size));
+    let (source, pages) = CheckedPages::new(capped, page_size);
+    let options = Options::new(64 * page_size).elastic(true).page_size(page_size);
+    (Pool::new(source, options).expect("valid"), pages)
+}
+
+#[test]
+fn free_pages_serve_what_the_source_declines() {
+    let (pool, pages) = scarce(8);
+    let page = 64 << 10;
+    let parts: Vec<_> = (0..8).map(|_| pool.allocate(page).expect("room").address).collect();
+    for address in parts.iter().step_by(2) {
+        pool.free(*address).expect("live");
+    }
+    // Four pages are free, in four places; the policy would commit more, as the limit allows it.
+    pool.allocate(4 * page).expect("four free pages");
+    assert_eq!(pages.bytes(), 8 * page);
+    assert!(pool.allocate(page).is_err());
+}
+
+#[test]
+fn a_commit_that_fails_half_way_leaves_nothing_new() {
+    let (pool, pages) = scarce(8);
+    let page = 64 << 10;
+    let kept: Vec<_> = (0..6).map(|_| pool.allocate(page).expect("room").address).collect();
+    for address in [kept[1], kept[3]] {
+        pool.free(address).expect("live");
+    }
+    // Two free pages could move, and two more could be committed: five do not fit.
+    let refused = pool.allocate(5 * page).expect_err("too little memory");
+    assert!(
+        matches!(refused, allotment::AllocError::OutOfMemory(refused) if refused.verdict == Verdict::Source)
+    );
+    assert_eq!(pages.bytes(), 6 * page);
+    pool.check().expect("sound");
+    pool.allocate(4 * page).expect("fits");
 }

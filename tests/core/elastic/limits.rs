@@ -6,6 +6,7 @@ use allotment::replay::{Event, Program, play, replay};
 use allotment::source::AddressSpace;
 use allotment::{Options, Pool};
 
+use crate::numbers::Numbers;
 use crate::traces::all;
 
 /// How far above the peak of live bytes a limit may be, in thousandths of it.
@@ -83,6 +84,56 @@ fn a_program_that_runs_again_receives_hardly_any_page() {
                 received * 1000 <= requested * 4,
                 "{name}: {received} of {requested} pages of {page_size}"
             );
+        }
+    }
+}
+
+/// Returns a program in which best fit without pages leaves many holes: waves of blocks of mixed sizes, of which a random
+/// part outlives its wave, and each wave has larger blocks than the one before.
+fn hard_lifetimes(seed: u64) -> Program {
+    let mut random = Numbers::one_of(seed, 11);
+    let (mut ops, mut ids, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut live: Vec<(i64, i64)> = Vec::new();
+    let mut id = 0;
+    for wave in 0..24_u64 {
+        for _ in 0..40 {
+            let unit = (64 << 10) << (wave % 8);
+            let size = i64::try_from(1 + random.below(unit) + unit / 2).expect("small");
+            ops.push(1);
+            ids.push(id);
+            sizes.push(size);
+            live.push((id, size));
+            id += 1;
+        }
+        let kept = 5 + random.below(25);
+        live.retain(|&(id, size)| {
+            let stays = random.chance(kept);
+            if !stays {
+                ops.push(2);
+                ids.push(id);
+                sizes.push(size);
+            }
+            stays
+        });
+    }
+    Program::from_columns(&ops, &ids, &sizes).expect("a program")
+}
+
+#[test]
+fn hard_lifetimes_need_little_more_than_the_lower_bound() {
+    for seed in 0..20 {
+        let program = hard_lifetimes(seed);
+        // No allocator needs less than the bytes that are live at a time.
+        let bound = program.peak_in_granules();
+        for page_size in [4 << 10, 64 << 10, 2 << 20] {
+            let limit = bound + bound / 50 + page_size * program.slots() as u64;
+            let options = Options::new(limit).elastic(true).page_size(page_size);
+            let refused = replay(&program, &options, 0, None).expect("replayable").refused;
+            assert_eq!(refused, 0, "seed {seed}, pages of {page_size}");
+            if page_size == 4 << 10 {
+                let plain = replay(&program, &Options::new(limit), 0, None).expect("replayable").refused;
+                assert!(plain > 0, "seed {seed} is not hard");
+            }
         }
     }
 }
