@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use allotment::source::{CheckedPages, CommittedPages, Grant, RegionSource};
-use allotment::{AllocError, GRANULE, LimitError, Options, OutOfMemory, Pool, Request, ResizeError, Verdict};
+use allotment::{
+    Action, AllocError, GRANULE, LimitError, Options, OutOfMemory, Pool, Request, ResizeError, Verdict,
+};
 
 use crate::numbers::Numbers;
 
@@ -142,6 +144,9 @@ impl Run {
             Err(AllocError::OutOfMemory(refused)) => {
                 self.refused += 1;
                 self.judge(&refused, bytes, alignment, fits);
+                if alignment == GRANULE && !self.setup.fails {
+                    self.follow_advice(bytes);
+                }
             }
             Err(other) => assert!(self.setup.fails, "{other}"),
         }
@@ -154,6 +159,37 @@ impl Run {
             assert!(!fits, "{bytes} bytes fit: {refused}");
         }
         assert!(self.setup.fails || !self.pool.can_allocate(bytes).expect("usable") || alignment > GRANULE);
+    }
+
+    /// Follows each piece of advice for a refused request, which must be served then.
+    fn follow_advice(&mut self, bytes: u64) {
+        let refused = self.pool.explain(bytes).expect("usable").expect("refused a moment ago");
+        for advice in refused.advice {
+            let asked = match advice.action {
+                Action::RaiseLimit => {
+                    self.pool.set_limit(advice.bytes, false, "advice").expect("a higher limit");
+                    bytes
+                }
+                Action::AskFor => advice.bytes,
+                Action::Free => {
+                    let snapshot = self.pool.snapshot().expect("usable");
+                    let chunks = snapshot.regions.iter().flat_map(|region| &region.chunks);
+                    for chunk in chunks.filter(|chunk| advice.allocations.contains(&chunk.id)) {
+                        self.pool.free(chunk.address).expect("live");
+                        self.live.remove(&chunk.address);
+                    }
+                    bytes
+                }
+                other => panic!("{other:?} is no advice for an elastic pool"),
+            };
+            let served = self.pool.allocate(asked).unwrap_or_else(|error| panic!("{advice}: {error}"));
+            self.pool.free(served.address).expect("live");
+            if advice.action == Action::RaiseLimit {
+                // Frees made room for the old limit, or pages stay; the model goes on with what holds.
+                let back = self.pool.set_limit(self.limit, true, "a test").is_ok();
+                self.limit = if back { self.limit } else { advice.bytes };
+            }
+        }
     }
 
     /// The numbers of all touched pages.

@@ -22,6 +22,7 @@ use crate::chunk::{Chunk, Handle};
 use crate::map::Map;
 use crate::source::Grant;
 use crate::units::{GRANULE, align_up};
+use hole::{Hole, Place};
 
 /// The pages of an elastic pool.
 #[derive(Debug)]
@@ -40,28 +41,6 @@ pub(crate) struct Elastic {
     is_paused: bool,
     /// The ranges that the source lost: their pages never receive memory again.
     lost: Vec<Grant>,
-}
-
-/// A hole that is in no bin, and its pages.
-#[derive(Debug)]
-struct Hole {
-    handle: Handle,
-    start: u64,
-    end: u64,
-    /// The pages wholly within it.
-    whole: PageSpan,
-    committed: Committed,
-    /// When it was last in use, as a number of allocations.
-    used_at: u64,
-}
-
-/// A place for a request in a hole.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    start: u64,
-    end: u64,
-    /// The pages that become touched.
-    pages: PageSpan,
 }
 
 // How a free chunk says which of its pages are committed: the two lowest bits of `requested`, which is meaningless
@@ -125,37 +104,6 @@ impl Elastic {
         }
         hole
     }
-}
-
-impl Hole {
-    /// Returns the places for a request at both ends of the hole; at its start only, if the hole ends its range: what
-    /// was never used stays in one piece.
-    fn places(&self, request: ChunkRequest, ends_range: bool, elastic: &Elastic) -> [Option<Place>; 2] {
-        let (bytes, alignment) = (request.rounded(), request.alignment.max(GRANULE));
-        let first = align_up(self.start, alignment);
-        let last = self.end.checked_sub(bytes).map(|start| start / alignment * alignment);
-        let last = last.filter(|&last| first <= last);
-        [last.map(|_| first), last.filter(|_| !ends_range)]
-            .map(|start| start.map(|start| self.place(start, start + bytes, elastic)))
-    }
-
-    fn place(&self, start: u64, end: u64, elastic: &Elastic) -> Place {
-        let (left, right) = (elastic.within(self.start, start), elastic.within(end, self.end));
-        Place { start, end, pages: between(self.whole, left, right) }
-    }
-
-    /// Returns the better of the places: fewer pages without memory, then fewer pages.
-    fn best_place(&self, request: ChunkRequest, ends_range: bool, elastic: &Elastic) -> Option<Place> {
-        let places = self.places(request, ends_range, elastic).into_iter().flatten();
-        places.min_by_key(|place| (self.committed.count_missing(place.pages), place.pages.len()))
-    }
-}
-
-/// Returns the pages of `whole` between those of two parts at its ends.
-fn between(whole: PageSpan, left: PageSpan, right: PageSpan) -> PageSpan {
-    let first = if left.is_empty() { whole.first } else { left.end };
-    let end = if right.is_empty() { whole.end } else { right.first };
-    PageSpan { first, end: end.max(first) }
 }
 
 impl Tables {
@@ -316,6 +264,7 @@ impl Tables {
 mod freeing;
 #[cfg(feature = "std")]
 mod giving;
+mod hole;
 #[cfg(feature = "std")]
 pub(crate) mod plan;
 #[cfg(feature = "std")]

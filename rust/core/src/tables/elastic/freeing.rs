@@ -2,7 +2,8 @@
 
 use super::super::Tables;
 use super::super::pages::{Committed, PageSpan};
-use super::{ALL, Hole, IS_ELASTIC, between};
+use super::hole::{Hole, between};
+use super::{ALL, IS_ELASTIC};
 use crate::chunk::{Chunk, Handle};
 
 impl Tables {

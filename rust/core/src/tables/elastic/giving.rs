@@ -5,7 +5,7 @@ use core::cmp::Reverse;
 
 use super::super::Tables;
 use super::super::pages::{Committed, PageSpan, count};
-use super::Hole;
+use super::hole::Hole;
 use crate::chunk::region::{Place as RegionPlace, Region};
 use crate::chunk::{Chunk, Handle};
 use crate::source::Grant;

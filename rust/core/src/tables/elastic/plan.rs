@@ -8,7 +8,7 @@ use core::num::NonZeroU64;
 
 use super::super::pages::{PageSpan, count, difference};
 use super::super::{Allocation, ChunkRequest, Tables};
-use super::Place;
+use super::hole::Place;
 use crate::bins::free_list::FreeChunk;
 
 use crate::chunk::{Chunk, Handle};
