@@ -145,6 +145,8 @@ test-long: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## what is too long for
 		$(KEEP_MEMORY) cargo test --package allotment --features oracle --release --test oracle -- --nocapture
 	ALLOTMENT_STRESS_SECONDS=$${ALLOTMENT_STRESS_SECONDS:-30} cargo test --package allotment --release --test threads crowd
 	ALLOTMENT_PAGE_MOVES=$${ALLOTMENT_PAGE_MOVES:-100000} cargo test --package allotment-host --release --test pages
+	ALLOTMENT_ELASTIC_EVENTS=$${ALLOTMENT_ELASTIC_EVENTS:-300000} \
+		cargo test --package allotment-host --release --test elastic
 	$(BIN)/pytest -m long --timeout 1800
 	$(MAKE) test-devices
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/pytest -m long tests/differential
