@@ -20,9 +20,18 @@ fn machine_memory() -> Option<MachineMemory> {
 const MARGIN_OF_ALL: u64 = 128 * MIB;
 
 fn admission(available: u64) -> AdmissionControl {
+    admissions(available).0
+}
+
+/// Returns the controls of a pool of regions and of an elastic pool.
+fn admissions(available: u64) -> (AdmissionControl, AdmissionControl) {
     AVAILABLE.set(Some(available));
-    let pool = Pool::new(HostMemory::new(), Options::new(4096 * MIB).growth(false)).unwrap();
-    AdmissionControl { machine_memory, ..AdmissionControl::new(&Arc::new(pool)) }
+    let control = |options| {
+        let pool = Pool::new(HostMemory::new(), options).unwrap();
+        AdmissionControl { machine_memory, ..AdmissionControl::new(&Arc::new(pool)) }
+    };
+    let options = Options::new(4096 * MIB);
+    (control(options.clone().growth(false)), control(options.elastic(true)))
 }
 
 /// Allocates until the control refuses; returns the addresses.
@@ -44,50 +53,59 @@ fn write(address: u64, bytes: u64) {
 
 #[test]
 fn pools_hand_out_no_more_than_the_machine_has_left() {
-    let admission = Arc::new(admission(MARGIN_OF_ALL + 64 * MIB));
-    let peers = [Arc::clone(&admission)];
-    let held = fill(&admission, &peers, MIB);
-    // All of the memory, plus the margin's part for small requests.
-    assert!((64..=64 + 32).contains(&held.len()), "{}", held.len());
-    let refused = admission.admit_data(MIB, || peers.to_vec()).unwrap_err();
-    assert_eq!((refused.requested, refused.margin), (MIB, MARGIN_OF_ALL));
-    assert!(refused.to_string().contains("out-of-memory killer"));
-    for address in &held {
-        admission.pool.free(*address).unwrap();
+    let (plain, elastic) = admissions(MARGIN_OF_ALL + 64 * MIB);
+    for admission in [plain, elastic].map(Arc::new) {
+        AVAILABLE.set(Some(MARGIN_OF_ALL + 64 * MIB));
+        let peers = [Arc::clone(&admission)];
+        let held = fill(&admission, &peers, MIB);
+        // All of the memory, plus the margin's part for small requests.
+        assert!((64..=64 + 32).contains(&held.len()), "{}", held.len());
+        let refused = admission.admit_data(MIB, || peers.to_vec()).unwrap_err();
+        assert_eq!((refused.requested, refused.margin), (MIB, MARGIN_OF_ALL));
+        assert!(refused.to_string().contains("out-of-memory killer"));
+        for address in &held {
+            admission.pool.free(*address).unwrap();
+        }
+        assert_eq!(fill(&admission, &peers, 32 * MIB).len(), 2);
     }
-    assert_eq!(fill(&admission, &peers, 32 * MIB).len(), 2);
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn written_pages_do_not_count_twice() {
-    let admission = Arc::new(admission(MARGIN_OF_ALL + 64 * MIB));
-    let peers = [Arc::clone(&admission)];
-    let first = fill(&admission, &peers, 32 * MIB);
-    assert_eq!(first.len(), 2);
-    for address in first {
-        write(address, 32 * MIB);
+    let (plain, elastic) = admissions(MARGIN_OF_ALL + 64 * MIB);
+    for admission in [plain, elastic].map(Arc::new) {
+        AVAILABLE.set(Some(MARGIN_OF_ALL + 64 * MIB));
+        let peers = [Arc::clone(&admission)];
+        let first = fill(&admission, &peers, 32 * MIB);
+        assert_eq!(first.len(), 2);
+        for address in first {
+            write(address, 32 * MIB);
+        }
+        // The machine has spent it, and now has as much again.
+        assert_eq!(fill(&admission, &peers, 32 * MIB).len(), 2);
     }
-    // The machine has spent it, and now has as much again.
-    assert_eq!(fill(&admission, &peers, 32 * MIB).len(), 2);
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn pages_without_an_allocation_go_back_before_a_refusal() {
-    let admission = Arc::new(admission(MARGIN_OF_ALL + 64 * MIB));
-    let peers = [Arc::clone(&admission)];
-    for address in fill(&admission, &peers, 32 * MIB) {
-        write(address, 32 * MIB);
-        admission.pool.free(address).unwrap();
+    let (plain, elastic) = admissions(MARGIN_OF_ALL + 64 * MIB);
+    for admission in [plain, elastic].map(Arc::new) {
+        AVAILABLE.set(Some(MARGIN_OF_ALL + 64 * MIB));
+        let peers = [Arc::clone(&admission)];
+        for address in fill(&admission, &peers, 32 * MIB) {
+            write(address, 32 * MIB);
+            admission.pool.free(address).unwrap();
+        }
+        AVAILABLE.set(Some(MARGIN_OF_ALL + 8 * MIB));
+        // If the written pages counted as taken this would be admitted; they are outside of all allocations and were
+        // released.
+        assert!(admission.admit_data(32 * MIB, || peers.to_vec()).is_err());
+        assert_eq!(admission.pool.stats().unwrap().reserved, 0);
+        AVAILABLE.set(Some(MARGIN_OF_ALL + 64 * MIB));
+        assert!(admission.admit_data(32 * MIB, || peers.to_vec()).is_ok());
     }
-    AVAILABLE.set(Some(MARGIN_OF_ALL + 8 * MIB));
-    // If the written pages counted as taken this would be admitted; they are outside of all allocations and were
-    // released.
-    assert!(admission.admit_data(32 * MIB, || peers.to_vec()).is_err());
-    assert_eq!(admission.pool.stats().unwrap().reserved, 0);
-    AVAILABLE.set(Some(MARGIN_OF_ALL + 64 * MIB));
-    assert!(admission.admit_data(32 * MIB, || peers.to_vec()).is_ok());
 }
 
 #[test]
