@@ -28,6 +28,7 @@ impl Pool {
     ) -> Result<Result<Allocation, AllocationAttempt>, AllocError> {
         let mut attempt = Attempt::Ordinary;
         let mut source_refused = false;
+        let mut has_range = false;
         loop {
             let mut state = self.lock_open_state()?;
             match state.allocator.plan_pages(request, attempt != Attempt::Ordinary) {
@@ -35,10 +36,12 @@ impl Pool {
                 Planned::Freeing => break,
                 Planned::Addresses(wanted, least) => {
                     drop(state);
-                    if !self.reserve_addresses(source, wanted, least)? {
+                    // A new range serves the request. If it does not, another one would not either.
+                    if has_range || !self.reserve_addresses(source, wanted, least)? {
                         source_refused = true;
                         break;
                     }
+                    has_range = true;
                 }
                 Planned::Pages(plan) => {
                     let shift = state.allocator.page_shift();
