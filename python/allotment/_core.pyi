@@ -414,7 +414,7 @@ class PoolStats:
         """Bytes with memory: ``reserved``, which counts the committed pages of elastic pools."""
     @property
     def num_commits(self) -> int:
-        """How often a page of an elastic pool received memory, from the source or from another page; 0 in other pools."""
+        """How often a page of an elastic pool received memory, from the source or another page; 0 in other pools."""
     @property
     def num_refused(self) -> int:
         """Number of requests that were refused since the pool was made."""
@@ -673,12 +673,12 @@ class Pool:
             allocations and frees of up to 32 KiB need no lock. False by default: decisions differ from TensorFlow's
             then. What is kept is free for every request: it is given back before a refusal, and by each trim,
             snapshot and scope. Guard mode and ``owner_tags`` leave the caches unused.
-        elastic: Reserve several times the limit in addresses, and have memory for the pages in use only. Where memory is
-            short, free pages give theirs to those that need it: a request is refused only if the pages of all
+        elastic: Reserve several times the limit in addresses, and have memory for the pages in use only. Where memory
+            is short, free pages give theirs to those that need it: a request is refused only if the pages of all
             allocations and its own are above the limit. False by default: decisions differ from TensorFlow's then.
             ``thread_caches`` has no effect beside it, and guard mode is an error.
-        page_size: The page size of an elastic pool: a power of two, from 4 KiB on in host memory. ``None`` (default): as
-            the source says, 2 MiB in host memory.
+        page_size: The page size of an elastic pool: a power of two, from 4 KiB on in host memory. ``None`` (default):
+            as the source says, 2 MiB in host memory.
         record_events: Keep this many of the last events from the pool's first one on, in ``pool.recording``: see
             ``record()``. ``None`` (default): none.
         idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``
@@ -922,8 +922,9 @@ class Pool:
             InvalidFreeError: No live allocation of ``malloc_on_stream`` starts there. Nothing has changed.
         """
     def trim(self, *, target: _Size | None = None) -> int:
-        """Give free memory back to the source, and return its bytes: every wholly free region, or every free page of an
-        elastic pool.
+        """Give free memory back to the source, and return its bytes.
+
+        These are all wholly free regions, or all free pages of an elastic pool.
 
         Args:
             target: Stop when at most this many bytes are reserved: bytes, or a text such as ``"1GiB"``. ``None``
@@ -1237,6 +1238,8 @@ def replay(
     gap: _Size = 0,
     joined: bool | None = None,
     policy: Literal["tensorflow", "tight"] = "tensorflow",
+    elastic: bool = False,
+    page_size: _Size | None = None,
     offsets: Buffer | None = None,
 ) -> Replay:
     """Play a program into a new pool of made-up addresses.
@@ -1248,7 +1251,9 @@ def replay(
         trim_on_oom: Before a refusal, give wholly free regions back and grow again. False by default.
         gap: Bytes between one region and the next, a multiple of 256; 0 by default.
         joined: Join regions that touch. ``None`` (default): if ``gap`` is 0.
-        policy: The split policy, ``"tensorflow"`` (default) or ``"tight"``.
+        policy: The split policy, ``"tensorflow"`` (default) or ``"tight"``. An elastic pool splits off every remainder.
+        elastic: Play into an elastic pool: see :class:`Pool`. False by default.
+        page_size: The page size of an elastic pool: a power of two from 256 bytes on. ``None`` (default): 2 MiB.
         offsets: A writable buffer of 64-bit signed integers, one an event, that receives the distances from the
             first region's start: -1 for a refusal and for the free of a refused block; a free repeats what it
             frees.
@@ -1318,6 +1323,8 @@ def picture(
     gap: _Size = 0,
     joined: bool | None = None,
     policy: Literal["tensorflow", "tight"] = "tensorflow",
+    elastic: bool = False,
+    page_size: _Size | None = None,
     first: int = 0,
     last: int | None = None,
     points: int = 16384,
@@ -1333,6 +1340,8 @@ def picture(
         gap: As for :func:`replay`.
         joined: As for :func:`replay`.
         policy: As for :func:`replay`.
+        elastic: As for :func:`replay`.
+        page_size: As for :func:`replay`.
         first: The first event that is shown; those before it are replayed as well.
         last: The first event behind those that are shown; ``None`` (default): all are.
         points: The most points of the curves.
@@ -1352,6 +1361,8 @@ def find_limits(
     gap: _Size = 0,
     joined: bool | None = None,
     policy: Literal["tensorflow", "tight"] = "tensorflow",
+    elastic: bool = False,
+    page_size: _Size | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Limits:
     """Find the smallest limit at which a replay refuses nothing, and one from which on limits are safe.
@@ -1371,6 +1382,8 @@ def find_limits(
         gap: As for :func:`replay`.
         joined: As for :func:`replay`.
         policy: As for :func:`replay`.
+        elastic: As for :func:`replay`. Limits are at least a page then.
+        page_size: As for :func:`replay`.
         progress: A function that is called now and then with the number of limits that are decided, and of all.
 
     Raises:

@@ -5,7 +5,7 @@ from typing import Any
 from allotment.devices import placement_log
 from allotment.devices.context import context
 from allotment.devices.device_tuples import LogicalDevice, PhysicalDevice
-from allotment.devices.limits import growth, whole_gpu
+from allotment.devices.limits import elastic, growth, whole_gpu
 from allotment.devices.memory import live_changes
 from allotment.devices.memory.figures import find_device
 from allotment.devices.memory.scopes import MemoryScope, make_scope
@@ -45,6 +45,34 @@ def get_memory_growth(device: PhysicalDevice) -> bool:
         raise ValueError(f"Only a GPU's memory grows, not that of {gpu.device.name}")
     context().report_all(growth_warnings(configuration))
     return growth.effective_growth(configuration, gpu.device).on
+
+
+def set_memory_elastic(device: PhysicalDevice, enable: bool) -> None:
+    """Set whether a GPU's memory is elastic: plentiful addresses, and memory for the pages in use only.
+
+    Before the runtime is initialized. Each pool of the GPU then reserves several times its limit in addresses, in
+    pages of 2 MiB, and refuses a request only if the pages of all allocations and its own are above the limit. Off by
+    default: decisions differ from TensorFlow's then. Logical devices, growth and limits work as without it.
+
+    Raises:
+        ValueError: No such device, or not a GPU; or it is simulated, and ``ALLOTMENT_GUARD=1``.
+        TypeError: ``enable`` is not a bool.
+        RuntimeError: The runtime is initialized with another value.
+    """
+    context().change(elastic.set_experimental_elastic, device, enable)
+
+
+def get_memory_elastic(device: PhysicalDevice) -> bool:
+    """Return whether the pools of a GPU are elastic, or will be by the present settings.
+
+    Raises:
+        ValueError: No such device, or not a GPU.
+    """
+    configuration = context().state().configuration
+    gpu = configuration.require(device)
+    if gpu.gpu is None:
+        raise ValueError(f"Only a GPU's memory can be elastic, not that of {gpu.device.name}")
+    return elastic.is_elastic(configuration, gpu.device)
 
 
 def set_memory_limit(
@@ -117,8 +145,8 @@ def get_logical_device_details(device: LogicalDevice | str) -> dict[str, Any]:
     """Return the physical device, limit, growth and pool of a logical device. Initializes the runtime.
 
     Keys: ``physical_device``; for a GPU also ``hardware_index`` (before ``CUDA_VISIBLE_DEVICES``),
-    ``memory_limit`` (bytes), ``memory_limit_set_by``, ``memory_growth``, ``memory_growth_set_by`` and
-    ``pool``, the name of its pool.
+    ``memory_limit`` (bytes), ``memory_limit_set_by``, ``memory_growth``, ``memory_growth_set_by``,
+    ``memory_elastic`` and ``pool``, the name of its pool.
 
     Args:
         device: A logical device, or its name, as for ``config.experimental.get_memory_info``.
@@ -138,6 +166,7 @@ def get_logical_device_details(device: LogicalDevice | str) -> dict[str, Any]:
             "memory_limit_set_by": limit.set_by,
             "memory_growth": grows.on,
             "memory_growth_set_by": grows.set_by,
+            "memory_elastic": found.plan.elastic,
             "pool": None if found.pool is None else found.pool.name,
         }
     return details
@@ -146,10 +175,12 @@ def get_logical_device_details(device: LogicalDevice | str) -> dict[str, Any]:
 __all__ = [
     "MemoryScope",
     "get_logical_device_details",
+    "get_memory_elastic",
     "get_memory_growth",
     "memory_scope",
     "metrics_text",
     "set_log_device_copies",
+    "set_memory_elastic",
     "set_memory_growth",
     "set_memory_limit",
     "trim",

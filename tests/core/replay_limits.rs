@@ -53,10 +53,11 @@ impl Pools {
 
     /// Returns the smallest limit and the smallest safe one, by trying every multiple.
     fn try_all(&self, program: &Program, granularity: u64) -> (u64, u64) {
-        let least = program.peak_live().div_ceil(granularity);
-        if least == 0 {
+        if program.peak_live() == 0 {
             return (0, 0);
         }
+        // An elastic pool has a page at least.
+        let least = program.peak_live().max(self.options.page_size.unwrap_or(0)).div_ceil(granularity);
         let smallest = (least..1 << 40).find(|step| self.serves(program, step * granularity)).unwrap();
         let mut safe = smallest;
         let mut step = smallest;
@@ -132,6 +133,27 @@ fn random_programs_as_if_every_limit_was_tried() {
     }
     // The search exists because of these.
     assert!(not_monotone > count / 50, "{not_monotone} of {count}");
+}
+
+#[test]
+fn elastic_pools_as_if_every_limit_was_tried() {
+    for number in 0..100 {
+        let random = &mut Numbers::one_of(23, number);
+        let program = program(random);
+        let page_size = 256 << random.below(10);
+        let options = Options::new(1).growth(random.chance(60)).elastic(true).page_size(page_size);
+        let pools = Pools { options, gap: [0, 4096][random.place(2)] };
+        // Limits below a page, too: they are no limits of such a pool.
+        let granularity = [page_size, page_size * 2, 256.max(page_size / 4)][random.place(3)]
+            .max((program.peak_live() / 200).next_multiple_of(256));
+        let (smallest, _) = pools.try_all(&program, granularity);
+        let found = pools.find(&program, granularity);
+        assert_eq!((found.min_limit, found.untried), (smallest, None), "program {number}: {pools:?}");
+        let steps = (found.safe_limit / granularity)..=(found.safe_limit / granularity * 5 / 4);
+        for step in steps {
+            assert!(pools.serves(&program, step * granularity), "program {number}: {pools:?}");
+        }
+    }
 }
 
 /// Recorded programs with few enough limits to try all.

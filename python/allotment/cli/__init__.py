@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +18,10 @@ from allotment.cli.command import (
     Outcome,
     Size,
 )
-from allotment.cli.pool_options import EventRange, expand_paths, pool_options
+from allotment.cli.pool_options import EventRange, check_pages, expand_paths, pool_options
+
+if TYPE_CHECKING:
+    from allotment.trace import ReplayOptions
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False)
@@ -107,8 +110,7 @@ def record_command(
 @click.option(
     "--granularity",
     type=Size(minimum=256, multiple_of=256),
-    default="64KiB",
-    show_default=True,
+    show_default="64 KiB, with --elastic at least a page",
     metavar="SIZE",
     help="--min-limit tries each multiple of this, itself a multiple of 256.",
 )
@@ -123,8 +125,8 @@ def record_command(
 @click.option(
     "--compare",
     is_flag=True,
-    help="Replay under TensorFlow's policy and the tight one, with and without growth, and in a model of PyTorch's "
-    "caching allocator, and find the smallest limit of each; --seconds for each TRACE.",
+    help="Replay under TensorFlow's policy and the tight one, with and without growth, in elastic pools, and in a "
+    "model of PyTorch's caching allocator, and find the smallest limit of each; --seconds for each TRACE.",
 )
 @click.option(
     "--sweep",
@@ -161,14 +163,9 @@ def record_command(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def replay_command(
     paths: tuple[str, ...],
-    limit: int,
-    growth: bool,
-    trim_on_oom: bool,
-    gap: int,
-    joined: bool | None,
-    policy: Literal["tensorflow", "tight"],
+    options: "ReplayOptions",
     min_limit: bool,
-    granularity: int,
+    granularity: int | None,
     seconds: float,
     compare: bool,
     sweep: bool,
@@ -193,11 +190,11 @@ def replay_command(
     """
     # Functions import what they need, so that --help and --version load little.
     from allotment.cli.replay import Outputs, replay_files
-    from allotment.trace import ReplayOptions, Search
+    from allotment.trace import Search
 
+    check_pages(options, has_limit=not (min_limit or compare or sweep))
     outputs = Outputs(offsets, timeline, html, png)
     outputs.check(paths := expand_paths(paths), min_limit=min_limit)
-    options = ReplayOptions(limit, growth, trim_on_oom, gap, joined, policy)
     if compare or sweep:
         if (compare and sweep) or min_limit or outputs.any:
             raise click.UsageError(
@@ -211,7 +208,7 @@ def replay_command(
         return Outcome(compare_traces(paths, options, seconds, as_json=as_json))
     if events is not None and html is None and png is None:
         raise click.UsageError("'--range' is of '--html' and '--png'")
-    search = Search(granularity, seconds) if min_limit else None
+    search = Search(granularity or options.limit_step, seconds) if min_limit else None
     return replay_files(paths, options, search, outputs, events or (0, None), as_json=as_json)
 
 
@@ -222,12 +219,7 @@ def replay_command(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def report_command(
     paths: tuple[str, ...],
-    limit: int,
-    growth: bool,
-    trim_on_oom: bool,
-    gap: int,
-    joined: bool | None,
-    policy: Literal["tensorflow", "tight"],
+    options: "ReplayOptions",
     events: tuple[int, int | None] | None,
     as_json: bool,
 ) -> Outcome:
@@ -237,9 +229,8 @@ def report_command(
     the same as a page.
     """
     from allotment.cli.pictures import report_files
-    from allotment.trace import ReplayOptions
 
-    options = ReplayOptions(limit, growth, trim_on_oom, gap, joined, policy)
+    check_pages(options)
     return report_files(expand_paths(paths), options, events or (0, None), as_json=as_json)
 
 

@@ -1,14 +1,19 @@
 """Options of the pool that a trace is replayed into, and of the files, which several commands have."""
 
+import functools
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from allotment.cli.command import BadInput, Size
+from allotment.cli.command import BadInput, Outcome, Size
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from allotment.trace import ReplayOptions
+
+#: The most bytes of a page.
+_MAX_PAGE_SIZE = 1 << 30
 
 _OPTIONS = (
     click.option(
@@ -52,14 +57,71 @@ _OPTIONS = (
         show_default=True,
         help="When a chunk is split: as TensorFlow does, or whenever anything remains.",
     ),
+    click.option(
+        "--elastic",
+        is_flag=True,
+        help="Reserve several times the limit in addresses, with memory for the pages in use only. It splits off every "
+        "remainder.",
+    ),
+    click.option(
+        "--page-size",
+        type=Size(minimum=256, multiple_of=256),
+        show_default="2 MiB",
+        metavar="SIZE",
+        help="Pages of --elastic: a power of two from 256 bytes to 1 GiB, and not above the limit.",
+    ),
 )
 
 
-def pool_options(command: _Command) -> _Command:
-    """Give a command the options of a pool."""
+def check_pages(options: "ReplayOptions", *, has_limit: bool = True) -> None:
+    """Check the pages of an elastic pool, so that a wrong size is reported before files are read.
+
+    Args:
+        options: Options of the pool.
+        has_limit: Whether the limit of the options is used; limits are searched otherwise.
+
+    Raises:
+        click.UsageError: A page size without an elastic pool, one that is no power of two up to 1 GiB, or one above the
+            limit.
+    """
+    if not options.elastic:
+        if options.page_size is not None:
+            raise click.UsageError("'--page-size' is of '--elastic'")
+        return
+    pages = options.page_bytes
+    if pages.bit_count() != 1 or pages > _MAX_PAGE_SIZE:
+        raise click.UsageError(f"'--page-size' must be a power of two up to 1 GiB, not {pages} bytes")
+    if has_limit and pages > options.limit:
+        raise click.UsageError(
+            f"'--limit' must be at least a page of '--elastic', {pages} bytes, not {options.limit} bytes"
+        )
+
+
+def pool_options(command: Callable[..., Outcome]) -> Callable[..., Outcome]:
+    """Give a command the options of a pool, which it receives as ``options``, a ``ReplayOptions``."""
+
+    @functools.wraps(command)
+    def with_options(
+        *,
+        limit: int,
+        growth: bool,
+        trim_on_oom: bool,
+        gap: int,
+        joined: bool | None,
+        policy: Literal["tensorflow", "tight"],
+        elastic: bool,
+        page_size: int | None,
+        **others: Any,
+    ) -> Outcome:
+        # Not before: --help and --version load little.
+        from allotment.trace import ReplayOptions
+
+        options = ReplayOptions(limit, growth, trim_on_oom, gap, joined, policy, elastic, page_size)
+        return command(options=options, **others)
+
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        option(with_options)
+    return with_options
 
 
 class EventRange(click.ParamType[tuple[int, int | None]]):

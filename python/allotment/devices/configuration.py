@@ -31,6 +31,8 @@ class Configuration:
     experimental_growth: dict[PhysicalDevice, bool] = field(default_factory=dict)
     #: Limits through ``allotment.experimental``, in bytes.
     experimental_limits: dict[PhysicalDevice, int] = field(default_factory=dict)
+    #: Whether pools are elastic, through ``allotment.experimental``.
+    experimental_elastic: dict[PhysicalDevice, bool] = field(default_factory=dict)
     #: Growth and share of memory of all GPUs, as ``config.gpu`` sets them; a share of 0 is TensorFlow's rule.
     process_growth: bool = False
     process_fraction: float = 0.0

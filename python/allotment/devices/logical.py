@@ -10,6 +10,7 @@ from allotment.devices.device_tuples import LogicalDevice, LogicalIndex, Physica
 from allotment.devices.environment import settings as environment
 from allotment.devices.environment.settings import Settings
 from allotment.devices.environment.variables import CPU_POOL, CPU_POOL_LIMIT
+from allotment.devices.limits.elastic import PAGE_SIZE
 from allotment.devices.limits.growth import Growth
 from allotment.devices.names import full_name, short_name
 from allotment.devices.physical import Physical
@@ -175,6 +176,8 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
         collect_garbage=settings.collect_garbage,
         owner_tags=settings.owner_tags,
         policy=settings.pool_policy,
+        elastic=plan.elastic,
+        page_size=PAGE_SIZE if plan.elastic else None,
     )
 
 

@@ -8,6 +8,7 @@ from allotment._core import format_size
 from allotment.devices.configuration import Configuration
 from allotment.devices.device_tuples import LogicalIndex
 from allotment.devices.environment.variables import SYSTEM_RESERVE
+from allotment.devices.limits.elastic import check_limit_of_pages, is_elastic
 from allotment.devices.limits.growth import Growth, effective_growth
 from allotment.devices.limits.sizes import MIB, limit_of_split, limit_of_whole_gpu, system_reserve
 from allotment.devices.limits.splits import check_splits_together, splits_of
@@ -47,6 +48,8 @@ class LogicalPlan:
     growth: Growth | None = None
     #: From this share of the limit on, a chunk is split and the rest kept; 0 is TensorFlow's rule.
     fragmentation: float = 0.0
+    #: Whether the pool has memory for the pages in use only.
+    elastic: bool = False
 
 
 def plan_devices(configuration: Configuration) -> tuple[LogicalPlan, ...]:
@@ -55,7 +58,8 @@ def plan_devices(configuration: Configuration) -> tuple[LogicalPlan, ...]:
     Raises:
         NotFoundError: No CPU device is left.
         UnknownError: A GPU was configured to have no logical device.
-        InvalidArgumentError: Configurations of GPUs do not go together, or ask for more memory than there is.
+        InvalidArgumentError: Configurations of GPUs do not go together, or ask for more memory than there is; or the
+            limit of elastic memory is less than a page.
         InternalError: A share of memory above 1.
     """
     cpu = configuration.physical[0]
@@ -77,7 +81,12 @@ def _plan_gpus(configuration: Configuration) -> Iterator[LogicalPlan]:
     wanted.sort(key=lambda entry: entry[0])
     for index, (_, gpu, limit) in enumerate(wanted):
         growth = effective_growth(configuration, gpu.device)
-        yield LogicalPlan("GPU", LogicalIndex(index), gpu, limit, growth, configuration.fragmentation)
+        elastic = is_elastic(configuration, gpu.device)
+        if elastic:
+            check_limit_of_pages(gpu.device, limit.nbytes, limit.set_by)
+        yield LogicalPlan(
+            "GPU", LogicalIndex(index), gpu, limit, growth, configuration.fragmentation, elastic
+        )
 
 
 def _limits(configuration: Configuration, physical: Physical) -> Sequence[Limit]:

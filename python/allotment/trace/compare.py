@@ -20,6 +20,9 @@ _SEGMENT_STEP = 2 << 20
 _MAX_SPLIT_SIZE = 128 << 20
 _DIVISIONS = 8
 
+#: Page sizes of elastic pools that are tried: small ones of host memory, and those of CUDA.
+_PAGE_SIZES = (64 << 10, 2 << 20)
+
 #: A difference below this share of a limit is not worth a change.
 _WORTH = 0.01
 
@@ -50,6 +53,8 @@ class Compared:
     granularity: int
     #: The most bytes reserved at a limit that never binds; without growth at the smallest limit.
     peak_reserved: int
+    #: How often a page received memory in the same replay; ``None`` for pools that are not elastic.
+    commits: int | None
     ns_per_event: float
 
     def over(self, peak_live: int) -> float:
@@ -107,6 +112,7 @@ class Comparison:
                     "complete": row.complete,
                     "granularity": row.granularity,
                     "peak_reserved": row.peak_reserved,
+                    "commits": row.commits,
                     "ns_per_event": row.ns_per_event,
                 }
                 for row in self.rows
@@ -130,7 +136,7 @@ class Comparison:
 
 def policies(options: ReplayOptions) -> tuple[Policy, ...]:
     """Return the policies of a comparison: pools with the other options as given, and PyTorch's allocator."""
-    plain = replace(options, growth=True, policy="tensorflow")
+    plain = replace(options, growth=True, policy="tensorflow", elastic=False, page_size=None)
     return (
         Policy("TensorFlow", plain),
         Policy("TensorFlow, no growth", replace(plain, growth=False), setting="growth=False"),
@@ -139,6 +145,14 @@ def policies(options: ReplayOptions) -> tuple[Policy, ...]:
             "tight, no growth",
             replace(plain, growth=False, policy="tight"),
             setting='growth=False, policy="tight"',
+        ),
+        *(
+            Policy(
+                f"elastic, {format_size(page_size)} pages",
+                replace(plain, elastic=True, page_size=page_size),
+                setting=f'elastic=True, page_size="{format_size(page_size)}"',
+            )
+            for page_size in _PAGE_SIZES
         ),
         Policy("PyTorch", None),
         Policy(
@@ -163,7 +177,7 @@ def compare(
 
     Args:
         trace: The recorded program.
-        options: Options of the pools; limit, growth and policy are ignored.
+        options: Options of the pools; limit, growth, policy and pages are ignored.
         seconds: The most seconds that the searches take together.
         progress: Called with the number of policies done and of all.
 
@@ -185,7 +199,7 @@ def compare(
 def _pool(trace: Trace, policy: Policy, options: ReplayOptions, seconds: float) -> Compared:
     settings = asdict(options)
     del settings["limit"]
-    granularity = _granularity(trace)
+    granularity = max(_granularity(trace), options.limit_step)
     problem = None
     try:
         limits = find_limits(trace.program, granularity=granularity, seconds=seconds, **settings)
@@ -198,9 +212,11 @@ def _pool(trace: Trace, policy: Policy, options: ReplayOptions, seconds: float) 
     return Compared(
         policy,
         limits.min_limit,
-        limits.complete,
+        # What the search did not try may lie above, where it looks for a safe limit.
+        limits.untried is None or limits.untried[0] > limits.min_limit,
         granularity,
         result.stats.peak_reserved,
+        result.stats.num_commits if options.elastic else None,
         result.ns_per_event,
     )
 
@@ -223,11 +239,11 @@ def _caching(trace: Trace, policy: Policy, seconds: float) -> Compared:
         if time.monotonic() > end:
             complete = False
             break
-    return Compared(policy, limit, complete, step, ample.peak_reserved, ample.ns_per_event)
+    return Compared(policy, limit, complete, step, ample.peak_reserved, None, ample.ns_per_event)
 
 
 def replay_model(trace: Trace, policy: Policy, limit: int) -> CachingReplay:
-    """Replay a program in the model of PyTorch's allocator under a policy of it."""
+    """Replay a program in the model of PyTorch's allocator with the settings of a policy."""
     return replay_caching(
         trace.program,
         limit=limit,

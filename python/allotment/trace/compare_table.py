@@ -14,7 +14,7 @@ def render_comparisons(comparisons: Sequence[Comparison]) -> str:
     parts = []
     for comparison in comparisons:
         peak = comparison.trace.program.peak_live
-        rows = [["policy", "smallest limit", "over peak live", "peak reserved", "ns/event"]]
+        rows = [["policy", "smallest limit", "over peak live", "peak reserved", "commits", "ns/event"]]
         for row in comparison.rows:
             limit = ("" if row.complete else "<= ") + format_size(row.min_limit)
             rows.append(
@@ -23,6 +23,7 @@ def render_comparisons(comparisons: Sequence[Comparison]) -> str:
                     limit,
                     f"{row.over(peak):.3f}",
                     format_size(row.peak_reserved),
+                    "-" if row.commits is None else str(row.commits),
                     f"{row.ns_per_event:.1f}",
                 ]
             )
@@ -31,6 +32,7 @@ def render_comparisons(comparisons: Sequence[Comparison]) -> str:
         lines.append(
             "ns/event of PyTorch's rows is the time of a model of its allocator, not of the allocator."
         )
+        lines.append("commits: how often a page of an elastic pool received memory.")
         if not all(row.complete for row in comparison.rows):
             lines.append("<=: the time did not suffice to try every lower limit; more --seconds do.")
         parts.append("\n".join(lines) + "\n")

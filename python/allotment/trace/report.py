@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+#: Step between limits, and page size of elastic pools over made-up addresses, unless an option says otherwise.
+_LIMIT_STEP = 64 << 10
+_PAGE_SIZE = 2 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
@@ -29,6 +33,20 @@ class ReplayOptions:
     joined: bool | None = None
     #: Split rule: TensorFlow's, or ``"tight"``, which splits off every remainder.
     policy: Literal["tensorflow", "tight"] = "tensorflow"
+    #: Whether the pool is elastic: addresses are plentiful, and only pages in use have memory.
+    elastic: bool = False
+    #: Page size of an elastic pool in bytes, a power of two from 256 on; ``None``: 2 MiB.
+    page_size: int | None = None
+
+    @property
+    def limit_step(self) -> int:
+        """Step between limits that are worth a replay, in bytes: 64 KiB, of elastic pools at least a page."""
+        return max(_LIMIT_STEP, self.page_bytes if self.elastic else 0)
+
+    @property
+    def page_bytes(self) -> int:
+        """Page size of an elastic pool with these options, in bytes."""
+        return _PAGE_SIZE if self.page_size is None else self.page_size
 
     @property
     def joins_regions(self) -> bool:
@@ -41,7 +59,7 @@ class Search:
     """Options of the search for the smallest limit."""
 
     #: Step between the limits tried, in bytes; a multiple of 256.
-    granularity: int = 64 << 10
+    granularity: int = _LIMIT_STEP
     #: The most seconds that the search may take.
     seconds: float = 60.0
 
@@ -77,6 +95,7 @@ class Report:
             **self._origin_figures(),
             **asdict(self.options),
             "joined": self.options.joins_regions,
+            **({"commits": stats.num_commits} if self.options.elastic else {}),
             **self._search_figures(),
             "refused": self.result.refused,
             "first_refused": self.result.first_refused,
@@ -162,13 +181,13 @@ def replay_at_min_limit(
     Args:
         trace: The recorded program.
         options: Options of the pool; ``limit`` is ignored.
-        search: Options of the search; the defaults of :class:`Search` unless given.
+        search: Options of the search; a minute in steps of :attr:`ReplayOptions.limit_step` unless given.
         progress: Called at intervals with the number of limits decided so far and the number of all limits.
 
     Raises:
         TraceError: The pool refuses a request at every limit.
     """
-    search = search or Search()
+    search = search or Search(options.limit_step)
     settings = asdict(options)
     del settings["limit"]
     try:

@@ -1,4 +1,4 @@
-"""What if: the same program under other policies at a range of limits."""
+"""What if: the same program under several policies, at a range of limits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -47,9 +47,11 @@ def sweep(
 ) -> Sweep:
     """Replay a program under each policy at each limit.
 
+    Elastic pools with pages above one of the limits are left out.
+
     Args:
         trace: The recorded program.
-        options: Options of the pools; limit, growth and policy are ignored.
+        options: Options of the pools; limit, growth, policy and pages are ignored.
         limits: Limits in bytes; by default 21 from half the peak of live bytes to one and a half times it.
         progress: Called with the number of replays done and of all.
 
@@ -58,11 +60,18 @@ def sweep(
     """
     import numpy as np
 
-    chosen = policies(options or ReplayOptions())
     peak = trace.program.peak_live
     steps = [max(1, peak * share // 20) for share in range(10, 31)] if limits is None else list(limits)
     if min(steps, default=1) < 1:
         raise ValueError(f"limit {min(steps)} is not positive")
+    # The limit of an elastic pool is at least a page.
+    chosen = tuple(
+        policy
+        for policy in policies(options or ReplayOptions())
+        if policy.options is None
+        or not policy.options.elastic
+        or policy.options.page_bytes <= min(steps, default=0)
+    )
     refused = np.zeros((len(chosen), len(steps)), np.int64)
     for row, policy in enumerate(chosen):
         for column, limit in enumerate(steps):

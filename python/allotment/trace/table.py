@@ -74,6 +74,8 @@ def _full_table(report: Report, width: int | None, bold: Callable[[str], str]) -
     amount("gap", options.gap)
     line("regions that touch", "joined" if options.joins_regions else "kept apart")
     line("policy", options.policy)
+    if options.elastic:
+        line("elastic", f"pages of {format_size(options.page_bytes)}")
     if origin.kind not in ("npz", "lifetimes"):
         amount("live at start", origin.live_at_start)
     amount("peak live, at least" if origin.incomplete else "peak live", report.trace.program.peak_live)
@@ -85,6 +87,8 @@ def _full_table(report: Report, width: int | None, bold: Callable[[str], str]) -
     amount("peak in use", stats.peak_in_use)
     amount("peak reserved", stats.peak_reserved)
     amount("lost inside chunks", report.lost_inside_chunks)
+    if options.elastic:
+        line("commits", f"{stats.num_commits} pages received memory, from the source or from free pages")
     line("grants", str(stats.num_grants))
     line("regions", f"{stats.num_regions} at the end")
     line("fragmentation", f"{stats.fragmentation:.2f} at the end")

@@ -53,6 +53,8 @@ def timeline(columns: Columns, options: ReplayOptions | None = None) -> Timeline
         trim_on_oom=options.trim_on_oom,
         joins_regions=options.joins_regions,
         policy=options.policy,
+        elastic=options.elastic,
+        page_size=options.page_size,
         collect_garbage=False,
     )
     addresses: dict[int, int] = {}

@@ -61,12 +61,12 @@ mod streams;
 ///         allocations and frees of up to 32 KiB need no lock. False by default: decisions differ from TensorFlow's
 ///         then. What is kept is free for every request: it is given back before a refusal, and by each trim,
 ///         snapshot and scope. Guard mode and ``owner_tags`` leave the caches unused.
-///     elastic: Reserve several times the limit in addresses, and have memory for the pages in use only. Where memory is
-///         short, free pages give theirs to those that need it: a request is refused only if the pages of all
+///     elastic: Reserve several times the limit in addresses, and have memory for the pages in use only. Where memory
+///         is short, free pages give theirs to those that need it: a request is refused only if the pages of all
 ///         allocations and its own are above the limit. False by default: decisions differ from TensorFlow's then.
 ///         ``thread_caches`` has no effect beside it, and guard mode is an error.
-///     page_size: The page size of an elastic pool: a power of two, from 4 KiB on in host memory. ``None`` (default): as
-///         the source says, 2 MiB in host memory.
+///     page_size: The page size of an elastic pool: a power of two, from 4 KiB on in host memory. ``None`` (default):
+///         as the source says, 2 MiB in host memory.
 ///     record_events: Keep this many of the last events from the pool's first one on, in ``pool.recording``: see
 ///         ``record()``. ``None`` (default): none.
 ///     idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``

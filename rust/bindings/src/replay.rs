@@ -121,7 +121,9 @@ impl Limits {
 ///     trim_on_oom: Before a refusal, give wholly free regions back and grow again. False by default.
 ///     gap: Bytes between one region and the next, a multiple of 256; 0 by default.
 ///     joined: Join regions that touch. ``None`` (default): if ``gap`` is 0.
-///     policy: The split policy, ``"tensorflow"`` (default) or ``"tight"``.
+///     policy: The split policy, ``"tensorflow"`` (default) or ``"tight"``. An elastic pool splits off every remainder.
+///     elastic: Play into an elastic pool: see :class:`Pool`. False by default.
+///     page_size: The page size of an elastic pool: a power of two from 256 bytes on. ``None`` (default): 2 MiB.
 ///     offsets: A writable buffer of 64-bit signed integers, one an event, that receives the distances from the
 ///         first region's start: -1 for a refusal and for the free of a refused block; a free repeats what it
 ///         frees.
@@ -130,9 +132,9 @@ impl Limits {
 ///     ValueError: An option is out of range, or ``offsets`` has the wrong length.
 #[pyfunction]
 #[pyo3(signature = (program, *, limit, growth = true, trim_on_oom = false, gap = None, joined = None, policy = None,
-    offsets = None),
+    elastic = false, page_size = None, offsets = None),
     text_signature = "(program, *, limit, growth=True, trim_on_oom=False, gap=0, joined=None, policy='tensorflow', \
-    offsets=None)")]
+    elastic=False, page_size=None, offsets=None)")]
 #[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
 pub(crate) fn replay<'py>(
     py: Python<'py>,
@@ -143,9 +145,13 @@ pub(crate) fn replay<'py>(
     gap: Option<&Bound<'_, PyAny>>,
     joined: Option<bool>,
     policy: Option<&Bound<'_, PyAny>>,
+    elastic: bool,
+    page_size: Option<&Bound<'_, PyAny>>,
     offsets: Option<PyBuffer<i64>>,
 ) -> PyResult<Bound<'py, Replay>> {
-    let options = options(size_argument(limit, "limit")?, growth, trim_on_oom, joined, policy)?;
+    let limit = size_argument(limit, "limit")?;
+    let options = options(limit, growth, trim_on_oom, joined, policy)?;
+    let options = with_pages(options, elastic, page_size)?;
     let gap = gap_argument(gap)?;
     let events = program.0.events().len();
     let mut written = offsets.as_ref().map(|buffer| vec![0_i64; buffer.item_count()]);
@@ -179,15 +185,17 @@ pub(crate) fn replay<'py>(
 ///     gap: As for :func:`replay`.
 ///     joined: As for :func:`replay`.
 ///     policy: As for :func:`replay`.
+///     elastic: As for :func:`replay`. Limits are at least a page then.
+///     page_size: As for :func:`replay`.
 ///     progress: A function that is called now and then with the number of limits that are decided, and of all.
 ///
 /// Raises:
 ///     ValueError: An option is out of range, or no limit serves the program.
 #[pyfunction]
 #[pyo3(signature = (program, *, granularity = None, seconds = 60.0, growth = true, trim_on_oom = false, gap = None,
-    joined = None, policy = None, progress = None),
+    joined = None, policy = None, elastic = false, page_size = None, progress = None),
     text_signature = "(program, *, granularity=65536, seconds=60.0, growth=True, trim_on_oom=False, gap=0, \
-    joined=None, policy='tensorflow', progress=None)")]
+    joined=None, policy='tensorflow', elastic=False, page_size=None, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
 #[expect(clippy::needless_pass_by_value, reason = "arguments are converted by value")]
 pub(crate) fn find_limits(
@@ -200,11 +208,13 @@ pub(crate) fn find_limits(
     gap: Option<&Bound<'_, PyAny>>,
     joined: Option<bool>,
     policy: Option<&Bound<'_, PyAny>>,
+    elastic: bool,
+    page_size: Option<&Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Limits> {
     let gap = gap_argument(gap)?;
     // The search sets the limit.
-    let options = options(1, growth, trim_on_oom, joined, policy)?;
+    let options = with_pages(options(1, growth, trim_on_oom, joined, policy)?, elastic, page_size)?;
     let granularity =
         granularity.map_or(Ok(core::LIMIT_STEP), |granularity| size_argument(granularity, "granularity"))?;
     if seconds.is_nan() || seconds < 0.0 {
@@ -243,6 +253,11 @@ fn options(
         .trim_on_oom(trim_on_oom)
         .joins_regions(joins_regions)
         .policy(policy))
+}
+
+fn with_pages(options: Options, elastic: bool, page_size: Option<&Bound<'_, PyAny>>) -> PyResult<Options> {
+    let page_size = page_size.map(|bytes| size_argument(bytes, "page_size")).transpose()?;
+    Ok(options.elastic(elastic).page_size(page_size))
 }
 
 fn gap_argument(gap: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {

@@ -57,6 +57,7 @@ class LogicalReport:
     memory_limit_set_by: str | None
     memory_growth: bool | None
     memory_growth_set_by: str | None
+    memory_elastic: bool | None
     pool: str | None
     in_use: int | None
     peak_in_use: int | None
@@ -131,6 +132,7 @@ def _report_logical(device: LogicalDeviceRuntime) -> LogicalReport:
         memory_limit_set_by=None if limit is None else limit.set_by,
         memory_growth=None if growth is None else growth.on,
         memory_growth_set_by=None if growth is None else growth.set_by,
+        memory_elastic=device.plan.elastic if device.kind == "GPU" else None,
         pool=None if device.pool is None else device.pool.name,
         in_use=None if stats is None else stats.in_use,
         peak_in_use=None if stats is None else stats.peak_in_use,

@@ -51,7 +51,7 @@ def _logical_cells(logical: LogicalReport) -> Sequence[str]:
             f"growth {growth}, set by {logical.memory_growth_set_by}",
         ]
     if logical.pool is not None:
-        cells.append(f"pool {logical.pool}")
+        cells.append(f"pool {logical.pool}{', elastic' if logical.memory_elastic else ''}")
     return cells
 
 

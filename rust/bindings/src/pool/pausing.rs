@@ -15,8 +15,9 @@ use crate::size::size_argument;
 
 #[pymethods]
 impl Pool {
-    /// Give free memory back to the source, and return its bytes: every wholly free region, or every free page of an
-    /// elastic pool.
+    /// Give free memory back to the source, and return its bytes.
+    ///
+    /// These are all wholly free regions, or all free pages of an elastic pool.
     ///
     /// Args:
     ///     target: Stop when at most this many bytes are reserved: bytes, or a text such as ``"1GiB"``. ``None``
@@ -52,13 +53,17 @@ impl Pool {
     ///     RuntimeError: The source failed. The pool is not paused.
     #[pyo3(signature = (*, keep = Some(PathBuf::from("host"))), text_signature = "($self, *, keep='host')")]
     fn pause(&self, py: Python<'_>, keep: Option<PathBuf>) -> PyResult<u64> {
+        // Before a file is made, or replaced that holds the content.
+        if detach(py, || self.core.is_paused()).map_err(|error| error.into_py_err(py))? {
+            return Ok(0);
+        }
         let content = match keep {
             None => PausedContent::Discard,
             Some(path) if path.as_os_str() == "host" => PausedContent::Memory,
             Some(path) => {
                 let mut options = OpenOptions::new();
-                options.read(true).write(true).create(true).truncate(true);
-                PausedContent::File(options.open(path)?)
+                options.read(true).write(true).create(true).truncate(false);
+                PausedContent::File(options.open(&path).map_err(|error| file_error(&error, path))?)
             }
         };
         let paused = detach(py, || self.flushed().pause(content));
@@ -82,6 +87,12 @@ impl Pool {
     fn paused(&self, py: Python<'_>) -> PyResult<bool> {
         detach(py, || self.core.is_paused()).map_err(|error| error.into_py_err(py))
     }
+}
+
+/// Returns the exception of a file that cannot be opened, with its name.
+fn file_error(error: &std::io::Error, path: PathBuf) -> PyErr {
+    // `OSError` chooses its class by the number.
+    PyOSError::new_err((error.raw_os_error(), error.kind().to_string(), path.into_os_string()))
 }
 
 impl IntoPyErr for PauseError {

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{Program, Replay, gap_argument, options, replay_error};
+use super::{Program, Replay, gap_argument, options, replay_error, with_pages};
 use crate::interpreter::detach;
 use crate::size::size_argument;
 
@@ -134,6 +134,8 @@ fn pack<'py, T, const N: usize>(
 ///     gap: As for :func:`replay`.
 ///     joined: As for :func:`replay`.
 ///     policy: As for :func:`replay`.
+///     elastic: As for :func:`replay`.
+///     page_size: As for :func:`replay`.
 ///     first: The first event that is shown; those before it are replayed as well.
 ///     last: The first event behind those that are shown; ``None`` (default): all are.
 ///     points: The most points of the curves.
@@ -143,9 +145,9 @@ fn pack<'py, T, const N: usize>(
 ///     ValueError: An option is out of range.
 #[pyfunction]
 #[pyo3(signature = (program, *, limit, growth = true, trim_on_oom = false, gap = None, joined = None, policy = None,
-    first = 0, last = None, points = 16384, blocks = 65536),
+    elastic = false, page_size = None, first = 0, last = None, points = 16384, blocks = 65536),
     text_signature = "(program, *, limit, growth=True, trim_on_oom=False, gap=0, joined=None, policy='tensorflow', \
-    first=0, last=None, points=16384, blocks=65536)")]
+    elastic=False, page_size=None, first=0, last=None, points=16384, blocks=65536)")]
 #[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
 pub(crate) fn picture(
     py: Python<'_>,
@@ -156,12 +158,16 @@ pub(crate) fn picture(
     gap: Option<&Bound<'_, PyAny>>,
     joined: Option<bool>,
     policy: Option<&Bound<'_, PyAny>>,
+    elastic: bool,
+    page_size: Option<&Bound<'_, PyAny>>,
     first: usize,
     last: Option<usize>,
     points: usize,
     blocks: usize,
 ) -> PyResult<Picture> {
-    let options = options(size_argument(limit, "limit")?, growth, trim_on_oom, joined, policy)?;
+    let limit = size_argument(limit, "limit")?;
+    let options = options(limit, growth, trim_on_oom, joined, policy)?;
+    let options = with_pages(options, elastic, page_size)?;
     let gap = gap_argument(gap)?;
     if points == 0 {
         return Err(PyValueError::new_err("points must be at least 1, not 0"));

@@ -90,7 +90,7 @@ getters! {
     num_grants: u64,
     /// Bytes with memory: ``reserved``, which counts the committed pages of elastic pools.
     committed: u64,
-    /// How often a page of an elastic pool received memory, from the source or from another page; 0 in other pools.
+    /// How often a page of an elastic pool received memory, from the source or another page; 0 in other pools.
     num_commits: u64,
     /// Number of requests that were refused since the pool was made.
     num_refused: u64,

@@ -10,7 +10,7 @@ use super::slack::Slack;
 use crate::options::Options;
 use crate::policy::SplitRule;
 use crate::pool::Pool;
-use crate::source::{AddressSpace, DescendingAddresses, Log, Recording, RegionSource};
+use crate::source::{AddressSpace, DescendingAddresses, Log, PageSource, Recording, RegionSource};
 use crate::tables::Allocation;
 use crate::units::MAX_BYTES;
 
@@ -25,6 +25,8 @@ pub(super) struct Trial<'a> {
     joins_regions: bool,
     gap: u64,
     granularity: u64,
+    /// The page size of elastic pools; not validated before a first replay.
+    page_size: Option<u64>,
     /// Ends all replays when set.
     pub(super) stop: AtomicBool,
 }
@@ -45,12 +47,23 @@ impl<'a> Trial<'a> {
         let joins_regions = options.joins_regions.unwrap_or(gap == 0);
         // The first refusal ends a replay, so no other thread could free.
         let options = options.clone().wait(Duration::ZERO).joins_regions(joins_regions);
-        Self { program, options, joins_regions, gap, granularity, stop: AtomicBool::new(false) }
+        let default_page_size = || AddressSpace::new(gap).page_size();
+        let page_size = options.elastic.then(|| options.page_size.unwrap_or_else(default_page_size));
+        Self { program, options, joins_regions, gap, granularity, page_size, stop: AtomicBool::new(false) }
     }
 
-    /// Returns the smallest limit that may serve the program.
+    /// Returns the smallest limit that may serve the program: an elastic pool has at least a page.
     pub(super) fn smallest(&self) -> u64 {
-        self.program.peak_in_granules()
+        self.program.peak_in_granules().max(self.page_size.unwrap_or(0))
+    }
+
+    /// Returns a limit of elastic pools from which on every limit serves the program, `None` for other pools: an elastic
+    /// pool refuses only if pages of live chunks and of the request are above the limit.
+    ///
+    /// # Panics
+    /// If the page size is 0: a replay says so before.
+    pub(super) fn ample_for_pages(&self) -> Option<u64> {
+        self.page_size.map(|page_size| self.program.most_pages(page_size).saturating_mul(page_size))
     }
 
     /// Returns the largest limit for which the addresses suffice if regions are few.

@@ -159,6 +159,25 @@ impl Program {
     pub fn peak_in_granules(&self) -> u64 {
         self.peak_in_granules
     }
+
+    /// Returns the most pages that live blocks can touch at once, wherever they lie: one more for each block than it is
+    /// long.
+    pub(super) fn most_pages(&self, page_size: u64) -> u64 {
+        let mut pages_of = vec![0; self.slots];
+        let (mut live, mut most) = (0_u64, 0);
+        for event in &self.events {
+            match *event {
+                Event::Allocate { slot, bytes } => {
+                    let pages = if bytes == 0 { 0 } else { round_up(bytes).div_ceil(page_size) + 1 };
+                    pages_of[slot as usize] = pages;
+                    live += pages;
+                    most = most.max(live);
+                }
+                Event::Free { slot } => live -= pages_of[slot as usize],
+            }
+        }
+        most
+    }
 }
 
 /// Assigns slots to ids while reading.

@@ -109,7 +109,8 @@ impl Workers<'_> {
         }
         let answer = self.trial.at(largest, true)?.ok_or(ReplayError::Interrupted)?;
         if answer.serves_descending {
-            Ok(answer.down_to.div_ceil(granularity))
+            let ample = self.trial.ample_for_pages().unwrap_or(answer.down_to).min(answer.down_to);
+            Ok(ample.div_ceil(granularity))
         } else {
             Err(ReplayError::NoLimit)
         }

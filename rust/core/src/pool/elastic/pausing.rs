@@ -236,6 +236,8 @@ impl Paused {
     fn save(&mut self, memory: &mut Memory<'_>) -> Result<(), PauseError> {
         if let PausedContent::File(file) = &mut self.content {
             file.seek(SeekFrom::Start(0)).map_err(content_error("saved"))?;
+            // Not before: the file may hold the content of a pool that is paused already. A device has no length.
+            let _ = file.set_len(0);
         }
         if matches!(self.content, PausedContent::Discard) {
             return Ok(());
