@@ -143,7 +143,7 @@ def test_a_sweep_is_made_of_single_replays() -> None:
     trace = read_trace(GNN)
     limits = [8 * MIB, 24 * MIB, 64 * MIB]
     curve = sweep(trace, limits=limits)
-    assert curve.refused.shape == (8, 3)
+    assert curve.refused.shape == (10, 3)
     for row, policy in enumerate(curve.policies):
         for column, limit in enumerate(limits):
             if policy.options is not None:
