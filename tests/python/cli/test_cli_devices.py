@@ -56,6 +56,7 @@ def test_masks_and_limits_and_what_set_them() -> None:
         "memory_limit_set_by": "TF_DEVICE_MIN_SYS_MEMORY_IN_MB",
         "memory_growth": False,
         "memory_growth_set_by": "TF_FORCE_GPU_ALLOW_GROWTH",
+        "memory_elastic": False,
         "pool": "GPU_0_bfc",
         "in_use": 0,
         "peak_in_use": 0,

@@ -133,7 +133,7 @@ def test_an_internal_error_is_exit_1_and_one_line() -> None:
         def broken(path):
             raise RuntimeError("a\\nb")
 
-        allotment.trace.read_traces = broken
+        allotment.trace.read_all_columns = broken
         sys.exit(main(["replay", {str(GNN)!r}]))
         """
     )
@@ -147,7 +147,7 @@ def test_an_interrupt_is_exit_130_without_a_traceback() -> None:
         import allotment.trace
         from allotment.cli import main
 
-        allotment.trace.read_traces = lambda path: os.kill(os.getpid(), signal.SIGINT)
+        allotment.trace.read_all_columns = lambda path: os.kill(os.getpid(), signal.SIGINT)
         sys.exit(main(["replay", {str(GNN)!r}]))
         """
     )
