@@ -169,6 +169,7 @@ bench: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## speed, fill and bookkeep
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python \
 		$(BIN)/pytest benches/python/*.py --benchmark-only --benchmark-columns=min,median,iqr,rounds
 	$(BIN)/python benches/python/bench_numpy.py
+	$(BIN)/python benches/python/bench_elastic.py $(TRACES)
 	$(BIN)/python benches/python/bench_onnxruntime.py
 	$(BIN)/python benches/python/bench_replicas.py
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/python benches/python/bench_operations.py
