@@ -41,7 +41,7 @@ def main() -> None:
     given = arguments.traces or [ROOT / "tests" / "traces"]
     paths = [path for one in given for path in (sorted(one.glob("*.npz")) if one.is_dir() else [one])]
     print(
-        "| ns an event | events | plain | 64 KiB | ratio | 2 MiB | ratio | smallest limit / peak, 64 KiB | ns there |"
+        "| ns an event | events | plain | 64 KiB | ratio | 2 MiB | ratio | limit / peak, 64 KiB | ns there |"
     )
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     ratios: dict[int, list[float]] = {page_size: [] for page_size in PAGE_SIZES}
@@ -67,7 +67,8 @@ def main() -> None:
             )
             over = limit / program.peak_live
             print(
-                f"| {path.stem} | {program.events:,} | {best[0]:.1f} | {' | '.join(cells)} | {over:.3f} | {tight:.0f} |",
+                f"| {path.stem} | {program.events:,} | {best[0]:.1f} | {' | '.join(cells)} | {over:.3f} "
+                f"| {tight:.0f} |",
                 flush=True,
             )
     means = (

@@ -110,6 +110,7 @@ class Advice:
     ``trim``         trim the pool, or the pools in ``targets`` on the same memory; the bytes that go back
     ``raise_scope``  set the limit of each scope in ``targets`` to the number there; the largest of them
     ``policy``       start the program again with ``policy="tight"``; bytes lost inside chunks now
+    ``elastic``      start the program again with ``elastic=True`` and pages of ``bytes`` bytes
     ===============  =============================================================================
     """
 
@@ -129,7 +130,7 @@ class Advice:
     ) -> tuple[type[Self], tuple[str, int, str, str, list[int], list[tuple[str, int]], bool, bool]]: ...
     @property
     def action(self) -> str:
-        """The change: ``free``, ``raise_limit``, ``ask_for``, ``trim``, ``raise_scope`` or ``policy``."""
+        """The change: ``free``, ``raise_limit``, ``ask_for``, ``trim``, ``raise_scope``, ``policy`` or ``elastic``."""
     @property
     def bytes(self) -> int:
         """The number of bytes that belongs to the action."""

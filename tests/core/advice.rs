@@ -52,6 +52,7 @@ fn every_piece_of_advice_works_and_the_numbers_are_the_best() {
         "raise_scope now",
         "policy next run",
         "raise_limit next run",
+        "elastic next run",
     ] {
         let followed = tally.get(kind).copied().unwrap_or(0);
         assert!(followed > wanted / 500, "{kind} came up {followed} times in {refusals} refusals: {tally:?}");

@@ -26,7 +26,7 @@ use crate::error::{OptionsError, Unusable};
 use crate::fork;
 use crate::options::Options;
 use crate::report::snapshot::Snapshot;
-use crate::source::{Gauge, Grant, RegionSource};
+use crate::source::{Gauge, Grant, PageSizes, RegionSource};
 use crate::stats::Stats;
 use crate::tables::Elastic;
 use crate::tables::check::{Violation, check};
@@ -78,6 +78,8 @@ pub struct Pool {
     freed: EventCount,
     /// Reports how much the source could grant.
     gauge: Option<Arc<dyn Gauge>>,
+    /// The page sizes of the source.
+    page_sizes: PageSizes,
     /// The pools that share the source's memory.
     siblings: OnceLock<Arc<Siblings>>,
     fork_generation: u64,
@@ -104,6 +106,7 @@ impl Pool {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         options.check()?;
         let mut allocator = options.tables(&source);
+        let page_sizes = PageSizes::of(&mut source);
         if let Some(page_size) = options.page_size_of(&mut source)? {
             allocator.set_elastic(Elastic::new(page_size));
         }
@@ -119,6 +122,7 @@ impl Pool {
         Ok(Self {
             no_address: if source.starts_at_zero() { u64::MAX } else { 0 },
             gauge: source.gauge(),
+            page_sizes,
             siblings: OnceLock::new(),
             options,
             // With caches each thread owns the lock of its own.

@@ -37,6 +37,8 @@ pub use failing::FailingSource;
 pub use failing_pages::{FailingPages, PageCall, RefusedOnPurpose};
 #[cfg(feature = "std")]
 pub use objects::{ObjectSource, ObjectTable, Objects};
+#[cfg(feature = "std")]
+pub(crate) use pages::PageSizes;
 pub use pages::PageSource;
 #[cfg(feature = "std")]
 pub use recording::{Call, Log, Recording};

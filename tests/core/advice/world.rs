@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::numbers::Numbers;
 use crate::sources::Descending;
-use allotment::source::{AddressSpace, Cap, Capped, FailingSource, Grant, RegionSource, ReserveError};
+use allotment::source::{
+    AddressSpace, Cap, Capped, FailingSource, Grant, PageSource, RegionSource, ReserveError,
+};
 use allotment::{
     AllocError, Allocation, Gauge, Headroom, MemoryGuard, Options, OutOfMemory, Policy, Pool, Request, Scope,
     Siblings, set_tag,
@@ -323,5 +325,9 @@ impl RegionSource for Blind {
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
         Some(Arc::new(NoMemory))
+    }
+
+    fn pages(&mut self) -> Option<&mut dyn PageSource> {
+        self.0.pages()
     }
 }

@@ -14,11 +14,12 @@ use pyo3::types::{PyTuple, PyType};
 /// ``trim``         trim the pool, or the pools in ``targets`` on the same memory; the bytes that go back
 /// ``raise_scope``  set the limit of each scope in ``targets`` to the number there; the largest of them
 /// ``policy``       start the program again with ``policy="tight"``; bytes lost inside chunks now
+/// ``elastic``      start the program again with ``elastic=True`` and pages of ``bytes`` bytes
 /// ===============  =============================================================================
 #[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Advice {
-    /// The change: ``free``, ``raise_limit``, ``ask_for``, ``trim``, ``raise_scope`` or ``policy``.
+    /// The change: ``free``, ``raise_limit``, ``ask_for``, ``trim``, ``raise_scope``, ``policy`` or ``elastic``.
     action: String,
     /// The number of bytes that belongs to the action.
     bytes: u64,

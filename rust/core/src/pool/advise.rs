@@ -259,6 +259,9 @@ impl Advisor<'_> {
             capacity_is_exact: external.headroom.guaranteed == external.headroom.maximum,
             internal_fragmentation: allocator.counters.internal_fragmentation(),
             live: allocator.counters.requested(),
+            // A source without a gauge may decline many pages at once.
+            page_sizes: Some(pool.page_sizes)
+                .filter(|sizes| sizes.exist && pool.gauge.is_some() && !pool.options.elastic),
         })
     }
 }
@@ -279,7 +282,8 @@ impl Rerun {
         let above = round_up(self.limit.saturating_add(1).min(MAX_BYTES));
         let least = above.max(round_down(self.live.saturating_add(needed).min(MAX_BYTES)));
         let raised = self.limit_from(least).map(|limit| Advice::next_run(Action::RaiseLimit, limit));
-        tight.into_iter().chain(raised).collect()
+        let elastic = self.page_size().map(|page_size| Advice::next_run(Action::Elastic, page_size));
+        tight.into_iter().chain(elastic).chain(raised).collect()
     }
 }
 

@@ -28,6 +28,8 @@ pub enum Action {
     RaiseScope,
     /// Create the pool with the tight policy.
     Policy,
+    /// Create the pool as an elastic one, with pages of [`Advice::bytes`].
+    Elastic,
 }
 
 impl Action {
@@ -41,6 +43,7 @@ impl Action {
             Self::Trim => "trim",
             Self::RaiseScope => "raise_scope",
             Self::Policy => "policy",
+            Self::Elastic => "elastic",
         }
     }
 }
@@ -76,8 +79,8 @@ impl When {
 pub struct Advice {
     /// The kind of change.
     pub action: Action,
-    /// The number of the action in bytes: the new limit (the largest of several scopes), the size to request, or the
-    /// bytes that the action frees.
+    /// The number of the action in bytes: the new limit (the largest of several scopes), the size to request, the
+    /// page size, or the bytes that the action frees.
     pub bytes: u64,
     /// The time from which the advice applies.
     pub when: When,
@@ -143,6 +146,9 @@ impl fmt::Display for Advice {
                 write!(f, "raise the limit of {}", joined(&scopes.collect::<Vec<_>>()))?;
             }
             (Action::Policy, _) => f.write_str("start the program again with policy \"tight\"")?,
+            (Action::Elastic, _) => {
+                write!(f, "start the program again with an elastic pool, in pages of {size}")?;
+            }
         }
         if exact && matches!(action, Action::RaiseLimit | Action::RaiseScope) {
             write!(f, ", the smallest that serves it")?;

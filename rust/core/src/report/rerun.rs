@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::policy::{Policy, SplitRule};
 use crate::report::history::Event;
-use crate::source::Grant;
+use crate::source::{Grant, PageSizes};
 use crate::tables::free_target::FreeTarget;
 use crate::tables::{ChunkRequest, Limit, Tables};
-use crate::units::{MAX_BYTES, round_up};
+use crate::units::{GRANULE, MAX_BYTES, round_up};
 
 /// Limits above the smallest candidate are tried by these fractions of it: 1/64 more, 1/16 more, up to twice.
 const FRACTIONS: [u64; 5] = [64, 16, 4, 2, 1];
@@ -41,6 +41,8 @@ pub(crate) struct Rerun {
     pub(crate) internal_fragmentation: u64,
     /// Requested bytes of the live allocations at its end.
     pub(crate) live: u64,
+    /// The page sizes of the source; `None` if the pool cannot be elastic, or is.
+    pub(crate) page_sizes: Option<PageSizes>,
 }
 
 impl Rerun {
@@ -54,6 +56,42 @@ impl Rerun {
         }
         let rising: &[bool] = if self.joins_regions { &[true] } else { &[true, false] };
         rising.iter().all(|&rising| self.serves_with(rising, limit, policy))
+    }
+
+    /// Returns the largest page size of an elastic pool that certainly serves every request under the same limit: one
+    /// whose pages, wherever the live chunks lie, suffice at every time.
+    pub(crate) fn page_size(&self) -> Option<u64> {
+        let PageSizes { granule, default, .. } = self.page_sizes?;
+        // Without growth the whole limit is committed at first.
+        if !self.growth && self.capacity < self.limit {
+            return None;
+        }
+        let most = self.limit.min(self.capacity);
+        let halves = |&page_size: &u64| (page_size / 2 >= granule.max(GRANULE)).then_some(page_size / 2);
+        core::iter::successors(Some(default), halves)
+            .find(|&page_size| self.fits_pages(page_size, most / page_size))
+    }
+
+    /// Returns whether the live chunks never touch more than `most` pages, with those of a request at a new place.
+    fn fits_pages(&self, page_size: u64, most: u64) -> bool {
+        // A chunk starts at a multiple of the granule, so that it touches this many pages at most.
+        let touched = |needed: u64| needed.saturating_add(page_size - GRANULE).div_ceil(page_size);
+        let (mut live, mut chunks) = (0_u64, Vec::new());
+        self.events.iter().all(|&event| match event {
+            Event::Allocated(needed) => {
+                let fits = live.saturating_add(needed.div_ceil(page_size)) <= most;
+                chunks.push(touched(needed));
+                live = live.saturating_add(touched(needed));
+                fits
+            }
+            Event::Freed(id) => {
+                let freed = usize::try_from(id).ok().and_then(|id| chunks.get(id.checked_sub(1)?));
+                freed.is_some_and(|&pages| {
+                    live -= pages;
+                    true
+                })
+            }
+        })
     }
 
     /// Returns a limit of at least `least` bytes under which every request is served, with the policy of the first

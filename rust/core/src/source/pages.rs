@@ -80,15 +80,15 @@ pub trait PageSource {
 
 /// What a wrapper knows of its upstream's pages. It keeps that: [`RegionSource::pages`] takes a mutable source.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PageSizes {
+pub(crate) struct PageSizes {
     /// Whether the upstream is a source of pages at all.
-    pub(super) exist: bool,
-    pub(super) granule: u64,
-    pub(super) default: u64,
+    pub(crate) exist: bool,
+    pub(crate) granule: u64,
+    pub(crate) default: u64,
 }
 
 impl PageSizes {
-    pub(super) fn of(source: &mut impl RegionSource) -> Self {
+    pub(crate) fn of(source: &mut impl RegionSource) -> Self {
         match source.pages() {
             Some(pages) => Self { exist: true, granule: pages.granule(), default: pages.page_size() },
             None => Self { exist: false, granule: GRANULE, default: GRANULE },

@@ -15,6 +15,7 @@ from allotment import Advice, Allocation, HostMemory, OutOfMemoryError, Pool
 from allotment.integrations import numpy as pooled
 from support.child import run_program
 from support.devices import run_on_gpus
+from support.pools.sources import MappedSource
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -232,9 +233,41 @@ def test_b203_bytes_lost_inside_chunks_are_named_and_the_next_run_is_served() ->
     assert (error.verdict, error.live_requested, error.internal_fragmentation) == ("slack", 800_000, 248_576)
     assert "248576 bytes" in str(error)
     later = {piece.action: piece.bytes for piece in error.advice if piece.when == "next run"}
-    assert set(later) == {"policy", "raise_limit"}
+    assert set(later) == {"policy", "elastic", "raise_limit"}
+    assert run(elastic=True, page_size=later["elastic"]) is None
     assert run(policy="tight") is None
     assert run(limit=later["raise_limit"]) is None
+
+
+@pytest.mark.parametrize("source", ["host", "address-space"])
+def test_a_fragmented_pool_advises_an_elastic_one(source: str) -> None:
+    def run(**settings: object) -> OutOfMemoryError | None:
+        pool = Pool(64 * MIB, growth=False, source=source, **settings)  # type: ignore[arg-type]
+        layers = [pool.malloc("8MiB") for _ in range(7)]
+        for address in layers[1::2]:
+            pool.free(address)
+        try:
+            pool.malloc("12MiB")
+        except OutOfMemoryError as refused:
+            return refused
+        return None
+
+    error = run()
+    assert error is not None
+    assert error.verdict == "fragmented"
+    # Seven layers of eight pages touch nine each at worst; of 2 MiB these would be 35, and the limit has 32.
+    (advised,) = (piece for piece in error.advice if piece.action == "elastic")
+    assert (advised.bytes, advised.when) == (MIB, "next run")
+    assert advised.text == "start the program again with an elastic pool, in pages of 1048576 bytes (1 MiB)"
+    assert run(elastic=True, page_size=advised.bytes) is None
+
+
+def test_a_source_without_pages_has_no_elastic_advice() -> None:
+    pool = Pool(64 * MIB, growth=False, source=MappedSource(1 << 30))
+    layers = [pool.malloc("8MiB") for _ in range(7)]
+    for address in layers[1::2]:
+        pool.free(address)
+    assert all(piece.action != "elastic" for piece in refusal(pool, "12MiB").advice)
 
 
 @pytest.mark.parametrize("policy", ["tensorflow", "tight"])

@@ -16,6 +16,7 @@ fn rerun(sizes: &[u64], growth: bool) -> Rerun {
         capacity_is_exact: true,
         internal_fragmentation: 0,
         live: 0,
+        page_sizes: None,
     }
 }
 
@@ -52,4 +53,27 @@ fn frees_and_releases_are_played_too() {
     assert!(rerun.serves(5 * MIB, Policy::TensorFlow));
     rerun.trim_on_oom = false;
     assert!(!rerun.serves(5 * MIB, Policy::TensorFlow));
+}
+
+#[test]
+fn pages_are_the_largest_that_suffice_wherever_chunks_lie() {
+    let pages = |default| Some(PageSizes { exist: true, granule: 4096, default });
+    let mut rerun = Rerun { limit: 4 * MIB, page_sizes: pages(2 * MIB), ..rerun(&[MIB, MIB], true) };
+    // Two pages of 1 MiB for the first, one for the second. Of 2 MiB it would be two and one.
+    assert_eq!(rerun.page_size(), Some(MIB));
+    rerun.limit = 2 * MIB;
+    assert_eq!(rerun.page_size(), None);
+    rerun.limit = 2 * MIB + 4096;
+    assert_eq!(rerun.page_size(), Some(4096));
+    rerun.capacity = 2 * MIB;
+    assert_eq!(rerun.page_size(), None);
+    rerun.capacity = 8 * MIB;
+    // What was freed touches nothing.
+    rerun.limit = 2 * MIB;
+    rerun.events.insert(1, Event::Freed(1));
+    assert_eq!(rerun.page_size(), Some(2 * MIB));
+    rerun.growth = false;
+    rerun.capacity = 2 * MIB - 256;
+    assert_eq!(rerun.page_size(), None);
+    assert_eq!(Rerun { page_sizes: None, ..rerun }.page_size(), None);
 }
