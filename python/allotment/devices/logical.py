@@ -158,7 +158,8 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
     source: HostMemory | str = (
         memories.setdefault(plan.physical.device, HostMemory(gpu.memory, within_machine=True))
         if gpu.simulated
-        else f"cuda:{gpu.hardware_index}"
+        # Only mapped memory has pages.
+        else f"{'cuda-vmm' if plan.elastic else 'cuda'}:{gpu.hardware_index}"
     )
     return Pool(
         # A limit below 1 MiB counts as 0 in TensorFlow: such a device exists and can allocate nothing. A pool

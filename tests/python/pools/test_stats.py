@@ -26,6 +26,8 @@ FIELDS = [
     "num_live",
     "num_regions",
     "num_grants",
+    "committed",
+    "num_commits",
     "num_refused",
 ]
 
@@ -61,6 +63,8 @@ def test_every_figure_after_a_short_program() -> None:
         "num_live": 4,
         "num_regions": 1,
         "num_grants": 1,
+        "committed": MIB,
+        "num_commits": 0,
         "num_refused": 0,
     }
     pool.free(b)

@@ -109,6 +109,7 @@ def test_only_gpus_and_only_before_the_start(monkeypatch: pytest.MonkeyPatch) ->
     )
 
 
+@pytest.mark.simulated_gpus("memory that the host does not write to is not guarded")
 def test_guarded_memory_is_not_elastic(monkeypatch: pytest.MonkeyPatch) -> None:
     made = fresh(monkeypatch, "1:64MiB", ALLOTMENT_GUARD="1")
     (gpu,) = gpus()
