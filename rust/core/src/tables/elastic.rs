@@ -37,6 +37,9 @@ pub(crate) struct Elastic {
     commits: u64,
     /// The most allocations at a time, as far as seen when memory was missing.
     peak_live: u64,
+    /// Whether a plan has not ended. Its chunk may share a page with what a request would get, and that page may lack
+    /// memory until then, and after a failure.
+    has_plan: bool,
     /// Whether no page has memory, touched ones included.
     is_paused: bool,
     /// The ranges that the source lost: their pages never receive memory again.
@@ -59,6 +62,7 @@ impl Elastic {
             mixed: Map::new(),
             commits: 0,
             peak_live: 0,
+            has_plan: false,
             is_paused: false,
             lost: Vec::new(),
         }
@@ -137,6 +141,9 @@ impl Tables {
 
     /// Puts a request into the best fit, if the pages there have memory. Returns the address and the size of the chunk.
     pub(super) fn take_committed(&mut self, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
+        if self.pages().has_plan {
+            return None;
+        }
         #[cfg(feature = "std")]
         if self.is_tight() {
             return self.take_densest(request);

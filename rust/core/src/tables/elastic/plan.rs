@@ -68,6 +68,7 @@ impl Tables {
         self.bins.remove(&mut self.chunks, handle, hole.end - hole.start);
         let chunk = self.carve(handle, place);
         self.detach(chunk.handle);
+        self.pages_mut().has_plan = true;
         let commitable = if spares_source { 0 } else { self.commitable(request) };
         let lacking = count(&missing).saturating_sub(commitable);
         let free = self.take_free_pages(lacking);
@@ -177,6 +178,7 @@ impl Tables {
     /// Ends a plan of which all pages have memory, `committed` of them anew: serves the request.
     pub(crate) fn complete(&mut self, plan: &PagePlan, committed: u64) -> Option<Allocation> {
         self.attach(plan.chunk.handle);
+        self.pages_mut().has_plan = false;
         self.count_commits(committed, count(&plan.missing));
         let taken = self.hand_over(plan.chunk, plan.request.bytes, plan.chunk.size)?;
         Some(self.allocation(plan.request, taken))
@@ -189,6 +191,7 @@ impl Tables {
         let before = count(&plan.free);
         let now = count(received) + count(&kept);
         self.attach(handle);
+        self.pages_mut().has_plan = false;
         self.count_commits(now.saturating_sub(before), count(received));
         self.count_decommits(before.saturating_sub(now));
         let Chunk { prev, next, .. } = *self.chunks.get(handle);

@@ -8,7 +8,7 @@ impl Tables {
     /// Returns the bytes to which a chunk could grow into the hole after it, as far as its pages have memory.
     pub(crate) fn possible_in_pages(&self, chunk: &Chunk, next: Handle) -> u64 {
         let hole = self.hole(next);
-        if self.pages().is_paused {
+        if self.pages().is_paused || self.pages().has_plan {
             return chunk.size;
         }
         let missing = hole.committed.missing(hole.whole);
