@@ -1,8 +1,8 @@
 //! Pausing: contents, frees and closing meanwhile, and failures of each step.
 
 use std::fs::File;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use allotment::source::{
     AddressSpace, CheckedPages, CommittedPages, FailingPages, Grant, PageCall, PageSource, RegionSource,
@@ -124,6 +124,58 @@ fn a_file_that_cannot_be_written_leaves_the_pool_as_it_was() {
     pool.check().expect("sound");
     pool.allocate(1).expect("not paused");
     pool.free(kept.address).expect("live");
+}
+
+#[test]
+fn a_free_during_a_pause_that_fails_leaves_its_pages_with_their_memory() {
+    let shared: Arc<OnceLock<(Weak<Pool>, u64)>> = Arc::default();
+    let during = Arc::clone(&shared);
+    let failing = FailingPages::new(Zeros::new(), move |made, _, _| {
+        let (pool, address) = during.get()?;
+        let pool = pool.upgrade().filter(|_| made == PageCall::Read)?;
+        // A second free of it fails, and then the source works.
+        pool.free(*address).is_ok().then_some(ReserveError::Declined)
+    });
+    let (source, pages) = CheckedPages::new(failing, PAGE);
+    let options = Options::new(64 * PAGE).elastic(true).page_size(PAGE);
+    let pool = Arc::new(Pool::new(source, options).expect("valid"));
+    let [gone, kept] = [3, 2].map(|size| pool.allocate(size * PAGE).expect("room").address);
+    shared.set((Arc::downgrade(&pool), gone)).expect("empty");
+    pool.pause(PausedContent::Memory).expect_err("the source fails once");
+    pool.check().expect("sound");
+    assert_eq!((pages.bytes(), pool.stats().expect("usable").reserved), (5 * PAGE, 5 * PAGE));
+    pool.allocate(3 * PAGE).expect("room");
+    assert_eq!(pages.bytes(), 5 * PAGE);
+    pool.free(kept).expect("live");
+}
+
+#[test]
+fn what_a_failing_source_keeps_of_a_paused_pool_goes_back_when_it_is_closed() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let switch = Arc::clone(&fails);
+    let failing = FailingPages::new(Zeros::new(), move |made, number, _| {
+        let chosen = match made {
+            PageCall::Decommit => number % 2 == 1,
+            PageCall::Commit => true,
+            _ => false,
+        };
+        (chosen && switch.load(Ordering::Relaxed)).then_some(ReserveError::Declined)
+    });
+    let (source, pages) = CheckedPages::new(failing, PAGE);
+    let options = Options::new(64 * PAGE).elastic(true).page_size(PAGE);
+    let pool = Pool::new(source, options).expect("valid");
+    let all: Vec<_> = (0..5).map(|_| pool.allocate(2 * PAGE).expect("room").address).collect();
+    pool.free(all[1]).expect("live");
+    pool.free(all[3]).expect("live");
+    fails.store(true, Ordering::Relaxed);
+    pool.pause(PausedContent::Discard).expect_err("pages stay, and those that went do not return");
+    assert!(pool.is_paused().expect("usable") && pages.bytes() > 0);
+    fails.store(false, Ordering::Relaxed);
+    pool.close().expect("closable");
+    for address in [all[0], all[2], all[4]] {
+        pool.free(address).expect("live");
+    }
+    assert_eq!((pages.bytes(), pages.ranges().len()), (0, 0));
 }
 
 #[test]

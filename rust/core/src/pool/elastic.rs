@@ -187,7 +187,13 @@ impl Pool {
     ) -> Result<u64, Unusable> {
         let mut state = self.lock_state()?;
         let shift = state.allocator.page_shift();
-        let free = state.allocator.take_free_pages(most.div_ceil(1 << shift));
+        // Of a paused pool that is what its source did not take.
+        let is_paused = state.allocator.is_paused();
+        let free = if is_paused {
+            state.take_kept_free_pages()
+        } else {
+            state.allocator.take_free_pages(most.div_ceil(1 << shift))
+        };
         drop(state);
         let mut given = 0;
         let mut kept = Vec::new();
@@ -200,10 +206,13 @@ impl Pool {
         }
         let mut state = self.lock_state()?;
         state.allocator.count_decommits(given);
-        for span in kept {
-            state.allocator.return_free_pages(span);
-        }
-        let gone = if ranges { state.allocator.take_free_ranges() } else { Vec::new() };
+        let stays = if is_paused {
+            state.keep_pages(kept)
+        } else {
+            kept.into_iter().for_each(|span| state.allocator.return_free_pages(span));
+            false
+        };
+        let gone = if ranges && !stays { state.allocator.take_free_ranges() } else { Vec::new() };
         if given > 0 {
             state.retry_reasons += 1;
         }

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::pages_of;
 use crate::error::Unusable;
+use crate::pool::state::State;
 use crate::pool::{Pool, Source};
 use crate::source::{Grant, PageSource, ReserveError, SourceFailure};
 use crate::tables::pages::{PageSpan, count, difference};
@@ -119,9 +120,7 @@ impl Pool {
         if result.is_err() && count(&committed) == all {
             state.allocator.set_paused(false);
             self.update_slow_path(&mut state, |slow_path| slow_path.paused = false);
-            for span in free {
-                state.allocator.return_free_pages(span);
-            }
+            state.return_pages_that_are_free(&committed);
         } else {
             paused.kept = committed;
             state.allocator.recount(count(&paused.kept), 0);
@@ -163,11 +162,7 @@ impl Pool {
         }
         state.allocator.set_paused(false);
         self.update_slow_path(&mut state, |slow_path| slow_path.paused = false);
-        // Of allocations that were freed meanwhile, and of holes that kept their memory.
-        let still = state.allocator.touched_pages();
-        for free in difference(&committed, &still) {
-            state.allocator.return_free_pages(free);
-        }
+        state.return_pages_that_are_free(&committed);
         state.retry_reasons += 1;
         drop(state);
         self.freed.notify_all();
@@ -180,6 +175,34 @@ impl Pool {
     /// In a forked child.
     pub fn is_paused(&self) -> Result<bool, Unusable> {
         self.with_state(|state| state.paused.is_some())
+    }
+}
+
+impl State {
+    /// Returns those of the committed pages to their holes that no allocation touches: the free ones, and those of
+    /// allocations that were freed while the pool was paused.
+    fn return_pages_that_are_free(&mut self, committed: &[PageSpan]) {
+        let touched = self.allocator.touched_pages();
+        for free in difference(committed, &touched) {
+            self.allocator.return_free_pages(free);
+        }
+    }
+
+    /// Takes the free ones of the pages that kept their memory in a paused pool.
+    pub(in crate::pool) fn take_kept_free_pages(&mut self) -> Vec<PageSpan> {
+        let touched = self.allocator.touched_pages();
+        let Some(paused) = &mut self.paused else { return Vec::new() };
+        let free = difference(&paused.kept, &touched);
+        paused.kept = difference(&paused.kept, &free);
+        free
+    }
+
+    /// Records pages that kept their memory in a paused pool; returns whether there are any.
+    pub(in crate::pool) fn keep_pages(&mut self, pages: Vec<PageSpan>) -> bool {
+        self.paused.as_mut().is_some_and(|paused| {
+            paused.kept.extend(pages);
+            !paused.kept.is_empty()
+        })
     }
 }
 
