@@ -9,6 +9,8 @@
 //! class            0 … 55         56 … 62        63
 //! per doubling     four           one            all the rest
 //! ```
+//!
+//! Longer than 300 lines: the lists of the bins and the tree beside each are one structure.
 
 use crate::bins::free_list::FreeChunk;
 use crate::bins::trie::{NodeId, Tries};

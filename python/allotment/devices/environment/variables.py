@@ -1,6 +1,8 @@
 """The environment variables: name, accepted texts, default, and the function from text to value.
 
 Only ``settings`` reads the environment.
+
+Longer than 300 lines: one entry for each variable, with its text.
 """
 
 import json

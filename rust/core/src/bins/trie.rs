@@ -3,6 +3,8 @@
 //! The keys are the digits of size and address. An inner node branches on the first digit in which the chunks below
 //! differ, so no node has a single child. Up to [`MAX_LEAF`] chunks form a leaf: a list that is linked through the
 //! chunks. A lookup visits at most one node per digit, usually two or three.
+//!
+//! Longer than 300 lines: the nodes of the tree, and each change of them.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -209,7 +209,9 @@ impl Pool {
         let stays = if is_paused {
             state.keep_pages(kept)
         } else {
-            kept.into_iter().for_each(|span| state.allocator.return_free_pages(span));
+            for span in kept {
+                state.allocator.return_free_pages(span);
+            }
             false
         };
         let gone = if ranges && !stays { state.allocator.take_free_ranges() } else { Vec::new() };

@@ -1,4 +1,6 @@
 //! Guard mode of a pool: red zones, quarantine, damage and leak reports.
+//!
+//! Longer than 300 lines: red zones, quarantine and reports read the same records.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -9,6 +9,8 @@
 //! ```
 //!
 //! All amounts are rounded requests, so a limit does not depend on which chunk was free.
+//!
+//! Longer than 300 lines: the tree of owners, its figures and its limits change together.
 
 use crate::map::Map;
 use alloc::string::String;

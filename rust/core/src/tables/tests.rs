@@ -3,7 +3,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::Shortage;
 use crate::policy::Policy;
+use crate::source::Grant;
 use crate::test_strategies::{config, limit, number, share, size};
+use crate::units::MAX_BYTES;
 use crate::units::share_of;
 
 /// Creates an allocator with one free region of `bytes` bytes.

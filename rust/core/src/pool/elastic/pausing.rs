@@ -1,4 +1,6 @@
 //! Pausing an elastic pool: all of its memory goes back to the source, and later returns at the same addresses.
+//!
+//! Longer than 300 lines: each step of a pause has its counterpart in the resume, and both are read together.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
