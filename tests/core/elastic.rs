@@ -123,18 +123,22 @@ fn free_pages_serve_what_the_source_declines() {
 
 #[test]
 fn a_commit_that_fails_half_way_leaves_nothing_new() {
-    let (pool, pages) = scarce(8);
+    let (pool, pages) = scarce(7);
     let page = 64 << 10;
-    let kept: Vec<_> = (0..6).map(|_| pool.allocate(page).expect("room").address).collect();
-    for address in [kept[1], kept[3]] {
-        pool.free(address).expect("live");
+    let parts: Vec<_> = (0..6).map(|_| pool.allocate(page).expect("room").address).collect();
+    for gone in [parts[1], parts[3]] {
+        pool.free(gone).expect("live");
+        assert_eq!(pool.trim().expect("usable"), page);
     }
-    // Two free pages could move, and two more could be committed: five do not fit.
-    let refused = pool.allocate(5 * page).expect_err("too little memory");
+    pool.allocate(page + 1).expect("two pages more");
+    pool.free(parts[2]).expect("live");
+    assert_eq!(pages.bytes(), 6 * page);
+    // The hole has three pages, and only the middle one has memory: there is some for one of the others.
+    let refused = pool.allocate(3 * page).expect_err("too little memory");
     assert!(
         matches!(refused, allotment::AllocError::OutOfMemory(refused) if refused.verdict == Verdict::Source)
     );
-    assert_eq!(pages.bytes(), 6 * page);
+    assert_eq!((pages.bytes(), pool.stats().expect("usable").reserved), (6 * page, 6 * page));
     pool.check().expect("sound");
-    pool.allocate(4 * page).expect("fits");
+    pool.allocate(2 * page).expect("fits");
 }
