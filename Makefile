@@ -95,7 +95,7 @@ test-guest-suites: develop  ## pyarrow's own tests with every buffer in a pool; 
 		test_ipc.py parquet
 	$(BIN)/python tests/guest_suites/run_onnx.py
 
-# Packages without a wheel for such interpreters are left out: google-re2, and msgpack, without which there is no Dask.
+# A package without a wheel for such interpreters is left out: msgpack, without which there is no Dask.
 # One test compares bytes in use after steps, which such an interpreter frees later than others.
 test-free-threaded:  ## the package on an interpreter without a GIL, PYTHON_FREE_THREADED; skipped where there is none
 	@if ! command -v $(PYTHON_FREE_THREADED) >/dev/null; then \

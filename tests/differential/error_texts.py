@@ -59,7 +59,6 @@ PROGRAMS = (
     "tf.debugging.check_numerics([float('nan')], 'weights')",
     "tf.strings.to_number('a')",
     "tf.strings.substr('abc', 5, 1)",
-    "tf.strings.regex_replace('a', '(', 'b')",
     "tf.constant([[1, 2], [3]])",
     "tf.constant([1, 'a'])",
     "tf.constant(1.5, tf.int32)",

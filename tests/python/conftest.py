@@ -2,16 +2,11 @@
 
 import signal
 import sys
-from collections.abc import Generator, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from support.gpu import missing_gpu
-from support.interpreter import FREE_THREADED
-
-#: Packages that have no wheels for interpreters without a GIL.
-NOT_FREE_THREADED = ("re2",)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,18 +37,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         about = item.get_closest_marker("simulated_gpus")
         if about is not None and not simulated:
             item.add_marker(pytest.mark.skip(reason=f"with real GPUs: {about.args[0]}"))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Generator[None, Any, Any]:
-    """Skip tests that need a package which a free-threaded interpreter cannot have."""
-    try:
-        return (yield)
-    except ModuleNotFoundError as error:
-        if not (FREE_THREADED and error.name in NOT_FREE_THREADED):
-            raise
-        name = error.name
-    pytest.skip(f"{name} has no wheel for free-threaded interpreters")
 
 
 @pytest.fixture

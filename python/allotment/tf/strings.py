@@ -2,7 +2,6 @@
 
 from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.text.number_texts import as_string, to_number
-from allotment.tf.ops.text.patterns import regex_full_match, regex_replace
 from allotment.tf.ops.text.printing import string_format as format  # noqa: A004 - the name TensorFlow has
 from allotment.tf.ops.text.text_parts import reduce_join, substr
 from allotment.tf.ops.text.texts import join, length, lower, strip, upper
@@ -14,8 +13,6 @@ __all__ = [
     "length",
     "lower",
     "reduce_join",
-    "regex_full_match",
-    "regex_replace",
     "strip",
     "substr",
     "to_number",

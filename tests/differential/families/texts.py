@@ -104,57 +104,6 @@ def parts(function: str, rng: random.Random) -> Call:
     return Call(f"tf.strings.substr(x0, {pos}, {length}{unit})", [operand], modes=("in_graph",))
 
 
-_PATTERNS = (
-    "a",
-    "[a-z]+",
-    "(l+)",
-    "^a",
-    "o$",
-    r"\\d",
-    r"\\s",
-    "",
-    "a*",
-    "(a)(X)",
-    "x|H",
-    "[",
-    "(?i)hello",
-    ".",
-    r"\\pL",
-    "(?P<n>a)",
-    r"\\bWorld",
-    "a{2}",
-    "[^a]",
-    r"(a)\\1",
-    "(?=a)",
-    "[[:alpha:]]+",
-    "(?U)l+",
-    "(l|o)*X",
-    r"\\z",
-    r"\\Q.\\E",
-    "a**",
-    "(",
-    "(?s).",
-    "x{1001}",
-    r"\\C",
-    "(?s).*",
-)
-
-
-@FAMILY.of("strings.regex_full_match strings.regex_replace")
-def patterns(function: str, rng: random.Random) -> Call:
-    pattern = rng.choice(_PATTERNS)
-    more = ""
-    if function.endswith("replace"):
-        more = (
-            ", "
-            + rng.choice(("''", "'_'", r"'<\\0>'", r"'\\1'", r"'\\\\'", "'$1'"))
-            + rng.choice(("", ", False", ", replace_global=True"))
-        )
-    return Call(
-        f"tf.{function}(x0, {pattern!r}{more})".replace("\\\\\\\\", "\\\\"), [_text(rng)], modes=("in_graph",)
-    )
-
-
 @FAMILY.of("strings.format")
 def formatted(function: str, rng: random.Random) -> Call:
     operand = (rng.choice(TYPES), any_shape(rng), any_kind(rng))

@@ -35,10 +35,9 @@ def _more(t: dict[str, Any]) -> list[Any]:
         *(tf.strings.strip(texts), tf.strings.to_number(texts), tf.strings.substr(texts, 0, 1), texts),
         *(
             tf.strings.reduce_join(texts, 0),
-            tf.strings.regex_replace(texts, "1", "2"),
             tf.strings.format("{}", [x]),
         ),
-        *(tf.strings.regex_full_match(texts, "1"), tf.add(texts, texts), tf.timestamp()),
+        *(tf.add(texts, texts), tf.timestamp()),
         *(
             draw.categorical(x, 5),
             draw.gamma([2], x),

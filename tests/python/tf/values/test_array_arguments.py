@@ -246,7 +246,6 @@ def test_switches_that_are_attributes_are_truth_values(switch: Any) -> None:
         lambda: tf.linalg.svd(X, compute_uv=switch),
         lambda: tf.math.top_k(X, 1, sorted=switch),
         lambda: tf.strings.as_string(X, scientific=switch),
-        lambda: tf.strings.regex_replace("a", "a", "b", replace_global=switch),
         lambda: tf.math.bincount([1], binary_output=switch),
     ):
         with pytest.raises(TypeError, match="Expected bool for argument"):
@@ -268,7 +267,6 @@ def test_switches_and_numbers_that_are_none_are_the_defaults() -> None:
         [1.0],
         [2.0],
     ]
-    assert tf.strings.regex_replace("aa", "a", "b", none).numpy() == b"bb"
     assert tf.strings.as_string(1.5, precision=none, width=none, scientific=none).numpy() == b"1.500000"
     assert tf.strings.as_string(1.5, precision=True).numpy() == b"1.5"
     assert tf.strings.as_string(1.5, precision=number).numpy() == b"1.5"

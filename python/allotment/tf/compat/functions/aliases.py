@@ -13,7 +13,7 @@ _IN_NAMESPACES: Final = {
     ),
     "debugging": ("check_numerics"),
     "linalg": ("cholesky cross matrix_transpose qr svd trace"),
-    "strings": ("regex_replace substr"),
+    "strings": ("substr"),
     "random": ("truncated_normal"),
 }
 #: Names that have another name today.

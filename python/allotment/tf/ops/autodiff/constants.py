@@ -3,7 +3,7 @@
 from allotment.tf.ops.autodiff.differentiation import not_differentiable
 from allotment.tf.ops.control import assert_op  # noqa: F401 - enters its operation, as those below do
 from allotment.tf.ops.random import random, stateless  # noqa: F401
-from allotment.tf.ops.text import patterns, text_parts, texts  # noqa: F401
+from allotment.tf.ops.text import text_parts, texts  # noqa: F401
 from allotment.tf.ops.variables import row_scatters, updates  # noqa: F401
 
 # Truths and bits.
@@ -37,8 +37,6 @@ not_differentiable(
     "AsString",
     "PrintV2",
     "ReduceJoin",
-    "StaticRegexFullMatch",
-    "StaticRegexReplace",
     "StringFormat",
     "StringJoin",
     "StringLength",

@@ -330,8 +330,6 @@ KERNEL_TYPES: Final[dict[str, tuple[str, dict[str, tuple[str, str]]]]] = {
     'StatelessRandomUniformIntV2': ('shape:Tshape key:uint64 counter:uint64 alg:int32 minval:dtype maxval:dtype', {'dtype': (_83, _11), 'Tshape': (_11, _18)}),
     'StatelessRandomUniformV2': ('shape:Tshape key:uint64 counter:uint64 alg:int32', {'dtype': (_26, _25), 'Tshape': (_11, _18)}),
     'StatelessTruncatedNormalV2': ('shape:Tshape key:uint64 counter:uint64 alg:int32', {'dtype': (_26, _25), 'Tshape': (_11, _18)}),
-    'StaticRegexFullMatch': ('input:string', {}),
-    'StaticRegexReplace': ('input:string', {}),
     'StopGradient': ('input:T', {'T': (_18, _18)}),
     'StridedSlice': ('input:T begin:Index end:Index strides:Index', {'T': (_18, _53), 'Index': (_17, _18)}),
     'StridedSliceGrad': ('shape:Index begin:Index end:Index strides:Index dy:T', {'T': (_18, _53), 'Index': (_11, _18)}),

@@ -1,4 +1,4 @@
-"""Parts of texts, patterns, joining along axes; and random seeds."""
+"""Parts of texts, joining along axes; and random seeds."""
 
 from typing import Any
 
@@ -36,54 +36,6 @@ def test_parts() -> None:
     check_refused(
         tf.strings.substr, "abc", 0, 1, "X", text="Value for attr 'unit' of \"X\" is not in the list"
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "pattern", "rewrite", "everywhere", "first"),
-    [
-        ("a1b2", "[0-9]", r"<\0>", b"a<1>b<2>", b"a<1>b2"),
-        ("a1b2", "([a-z])([0-9])", r"\2\1", b"1a2b", b"1ab2"),
-        ("aaa", "a*", "b", b"b", b"b"),
-        ("abc", "x*", "-", b"-a-b-c-", b"-abc"),
-        ("é日", "", "-", "-é-日-".encode(), "-é日".encode()),
-        (b"\xffa", "", "-", b"-\xff-a-", b"-\xffa"),
-        ("x.y", "[[:alpha:]]", "X", b"X.X", b"X.y"),
-        ("aé", r"\pL", "X", b"XX", "Xé".encode()),
-        ("aé", r"\C", "X", b"XXX", "Xé".encode()),
-        ("a\nb", r"\z", "X", b"a\nbX", b"a\nbX"),
-        ("aa", "(?U)a+", "X", b"XX", b"Xa"),
-        ("aa", "a", r"x\q", b"xx", b"aa"),
-        ("aa", "a", r"\1", b"aa", b"aa"),
-        ("a", "a", r"\\", b"\\", b"\\"),
-        ("a" * 40, "(a*)*b", "X", b"a" * 40, b"a" * 40),
-    ],
-)
-def test_patterns_are_those_of_re2(
-    text: Any, pattern: str, rewrite: str, everywhere: bytes, first: bytes
-) -> None:
-    check(tf.strings.regex_replace(text, pattern, rewrite), texts(everywhere), "string")
-    check(tf.strings.regex_replace(text, pattern, rewrite, replace_global=False), texts(first), "string")
-
-
-def test_whole_texts_match() -> None:
-    check(tf.strings.regex_full_match(["abc", "abcd", ""], "a.c|"), [True, False, True], "bool")
-    check(tf.strings.regex_full_match("a" * 40, "(a|a)*b"), False, "bool")
-
-
-@pytest.mark.parametrize(
-    ("pattern", "reason"),
-    [
-        ("(", "missing ): ("),
-        ("(?=a)", "invalid perl operator: (?="),
-        (r"(a)\1", r"invalid escape sequence: \1"),
-        ("a**", "bad repetition operator: **"),
-    ],
-)
-def test_what_is_no_pattern(pattern: str, reason: str) -> None:
-    text = f"Invalid pattern: {pattern}, error: {reason}"
-    check_refused(tf.strings.regex_full_match, "a", pattern, text=text)
-    check_refused(tf.strings.regex_replace, "a", pattern, "b", text=text)
-    check_refused(tf.strings.regex_replace, "a", ["a"], "b", text="Pattern must be scalar, but received [1]")
 
 
 def test_joining_along_axes() -> None:
