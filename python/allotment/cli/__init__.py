@@ -18,7 +18,7 @@ from allotment.cli.command import (
     Outcome,
     Size,
 )
-from allotment.cli.pool_options import EventRange, check_pages, expand_paths, pool_options
+from allotment.cli.pool_options import EventRange, Export, check_pages, expand_paths, pool_options
 
 if TYPE_CHECKING:
     from allotment.trace import ReplayOptions
@@ -156,6 +156,15 @@ def record_command(
     help="The events that --html and --png show; the last one is not among them.",
 )
 @click.option(
+    "--export",
+    "exports",
+    type=Export(),
+    multiple=True,
+    metavar="FORMAT=FILE",
+    help="Write the replay for another program's viewer: pytorch, heaptrack, dhat, massif, pprof or chrome (Perfetto). "
+    "Packed by gzip if FILE ends in .gz. May be repeated. One TRACE only.",
+)
+@click.option(
     "--offsets",
     metavar="FILE.npy",
     help="Write where each block lands: int64, one an event, -1 if refused. One TRACE only.",
@@ -173,6 +182,7 @@ def replay_command(
     html: str | None,
     png: str | None,
     events: tuple[int, int | None] | None,
+    exports: tuple[tuple[str, str], ...],
     offsets: str | None,
     as_json: bool,
 ) -> Outcome:
@@ -193,13 +203,13 @@ def replay_command(
     from allotment.trace import Search
 
     check_pages(options, has_limit=not (min_limit or compare or sweep))
-    outputs = Outputs(offsets, timeline, html, png)
+    outputs = Outputs(offsets, timeline, html, png, exports)
     outputs.check(paths := expand_paths(paths), min_limit=min_limit)
     if compare or sweep:
         if (compare and sweep) or min_limit or outputs.any:
             raise click.UsageError(
-                "'--compare' and '--sweep' exclude each other, '--min-limit', '--offsets', '--timeline', '--html' and "
-                "'--png'"
+                "'--compare' and '--sweep' exclude each other, '--min-limit', '--offsets', '--timeline', '--html', "
+                "'--png' and '--export'"
             )
         from allotment.cli.what_if import compare_traces, sweep_traces
 

@@ -140,6 +140,29 @@ class EventRange(click.ParamType[tuple[int, int | None]]):
         return numbers[0], numbers[1]
 
 
+class Export(click.ParamType[tuple[str, str]]):
+    """Parameter type for a file to export to, ``FORMAT=FILE``."""
+
+    name = "export"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Split the value, or fail with a message that lists the formats."""
+        # Not before: --help and --version load little.
+        from allotment.trace.exports import EXPORT_FORMATS, check_format
+
+        name, equals, file = str(value).partition("=")
+        if not equals or not file:
+            formats = ", ".join(EXPORT_FORMATS)
+            self.fail(f"{value!r}: write FORMAT=FILE, with one of the formats {formats}", param, ctx)
+        try:
+            check_format(name)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return name, file
+
+
 def expand_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Replace each folder by the traces in it."""
     if not any(map(os.path.isdir, paths)):

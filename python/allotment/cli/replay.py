@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import click
 
@@ -36,11 +36,25 @@ class Outputs:
     timeline: str | None = None
     html: str | None = None
     png: str | None = None
+    #: Formats and files.
+    exports: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def files(self) -> list[tuple[str, str]]:
+        """The options of the files to write, with the files."""
+        single = {
+            "--offsets": self.offsets,
+            "--timeline": self.timeline,
+            "--html": self.html,
+            "--png": self.png,
+        }
+        chosen = [(option, file) for option, file in single.items() if file is not None]
+        return chosen + [("--export", file) for _, file in self.exports]
 
     @property
     def any(self) -> bool:
         """Whether there is a file to write."""
-        return any(file is not None for file in astuple(self))
+        return bool(self.files)
 
     def check(self, paths: Sequence[str], *, min_limit: bool) -> None:
         """Check that there is one trace, that it is none of the files, and that no two files are the same.
@@ -49,9 +63,7 @@ class Outputs:
             click.UsageError: A file cannot be written beside the other arguments.
         """
         written: dict[str, str] = {}
-        for option, file in zip(("--offsets", "--timeline", "--html", "--png"), astuple(self), strict=True):
-            if file is None:
-                continue
+        for option, file in self.files:
             if min_limit:
                 raise click.UsageError(f"'{option}' and '--min-limit' exclude each other")
             if len(paths) > 1:
@@ -84,7 +96,7 @@ def replay_files(
         as_json: Whether to return JSON.
     """
     programs: list[Columns] = []
-    reports = _replay(paths, options, search, outputs.offsets is not None, programs if outputs.any else None)
+    reports = _replay(paths, options, search, outputs, programs)
     if outputs.offsets is not None:
         _write_offsets(outputs.offsets, reports[0])
     if outputs.timeline is not None:
@@ -95,6 +107,10 @@ def replay_files(
         from allotment.cli.pictures import write_pictures
 
         write_pictures(outputs.html, outputs.png, programs, options, events)
+    if outputs.exports:
+        from allotment.cli.exports import write_exports
+
+        write_exports(outputs.exports, programs, options)
     text = _as_json(reports) if as_json else _as_table(reports)
     return Outcome(text, REFUSED if any(report.result.refused for report in reports) else 0)
 
@@ -103,13 +119,14 @@ def _replay(
     paths: Sequence[str],
     options: ReplayOptions,
     search: Search | None,
-    with_offsets: bool,
-    kept: list[Columns] | None,
+    outputs: Outputs,
+    kept: list[Columns],
 ) -> list[Report]:
     """Read all files, then replay them, so that an invalid last file is reported before any replay.
 
-    ``kept`` receives what was read, for what else is made of it.
+    ``kept`` receives what was read, if files are made of it.
     """
+    with_offsets = outputs.offsets is not None
     traces: list[Trace] = []
     reports: list[Report] = []
     long = search is not None or sum(map(_nbytes, paths)) >= _LONG_BYTES
@@ -117,11 +134,11 @@ def _replay(
         for path in paths:
             steps.begin(f"reading {one_line(path)}")
             try:
-                programs = read_all_columns(path)
+                programs = read_all_columns(path, details=bool(outputs.exports))
                 traces += map(checked, programs)
             except TraceError as error:
                 raise BadInput(str(error)) from error
-            if kept is not None:
+            if outputs.any:
                 kept += programs
         if with_offsets and len(traces) > 1:
             raise BadInput(f"--offsets takes the offsets of one program, and {paths[0]} has {len(traces)}")

@@ -2,6 +2,7 @@
 
 from allotment.trace.compare import Compared, Comparison, Policy, compare
 from allotment.trace.error import TraceError
+from allotment.trace.exports import EXPORT_FORMATS, export_trace
 from allotment.trace.reader import Trace, read_all_columns, read_columns, read_trace, read_traces
 from allotment.trace.recorder import Recording, record
 from allotment.trace.recording import Columns, Origin, RecordedRefusal
@@ -11,6 +12,7 @@ from allotment.trace.timeline import Timeline, timeline
 from allotment.trace.writer import write_trace
 
 __all__ = [
+    "EXPORT_FORMATS",
     "Columns",
     "Compared",
     "Comparison",
@@ -26,6 +28,7 @@ __all__ = [
     "Trace",
     "TraceError",
     "compare",
+    "export_trace",
     "read_all_columns",
     "read_columns",
     "read_trace",

@@ -26,9 +26,10 @@ class BlockEvents:
         self.id = array("q")
         self.size = array("q")
         self.stream = array("q")
-        #: The number of each event's owner, -1 for none, and its time in nanoseconds.
+        #: The number of each event's owner, -1 for none, its time in nanoseconds, and its thread.
         self.owner = array("q")
         self.time = array("q")
+        self.thread = array("q")
         #: Blocks from before the recording, by address and number.
         self.before: dict[tuple[int, int], Block] = {}
         self.live: dict[int, Block] = {}
@@ -52,17 +53,19 @@ class BlockEvents:
         """Number of streams so far."""
         return max(len(self._streams), 1)
 
-    def allocate(self, address: int, size: int, stream: object = 0, owner: int = -1, time: int = 0) -> None:
+    def allocate(
+        self, address: int, size: int, stream: object = 0, owner: int = -1, time: int = 0, thread: int = 0
+    ) -> None:
         """Add an allocation. A block that is live at the address is freed first, and counted."""
         if (lost := self.live.pop(address, None)) is not None:
             self.frees_missing += 1
-            self._add(2, lost, time)
+            self._add(2, lost, time, thread)
         block = self._block(size, stream, owner)
         self.live[address] = block
         self._seen.add(address)
-        self._add(1, block, time)
+        self._add(1, block, time, thread)
 
-    def free(self, address: int, size: int, stream: object = 0, time: int = 0) -> None:
+    def free(self, address: int, size: int, stream: object = 0, time: int = 0, thread: int = 0) -> None:
         """Add a free of ``size`` bytes; without an allocation the block was there before."""
         block = self.live.pop(address, None)
         if block is None:
@@ -71,7 +74,7 @@ class BlockEvents:
             self._seen.add(address)
         elif block.size != size:
             self.sizes_differing += 1
-        self._add(2, block, time)
+        self._add(2, block, time, thread)
 
     def add_survivors(self, survivors: Iterable[tuple[int, int, object, int]]) -> int:
         """Add blocks that are live at the end, as (address, size, stream, owner), if no event names them.
@@ -99,27 +102,21 @@ class BlockEvents:
     def columns(self) -> "tuple[memoryview[int], memoryview[int], memoryview[int], memoryview[int]]":
         """Return kinds, numbers, sizes and streams of all events: blocks from before come first, by address."""
         first = [self.before[key] for key in sorted(self.before)]
-        op, ids, size, stream = array("q"), array("q"), array("q"), array("q")
-        op.extend([1] * len(first))
-        ids.extend([block.id for block in first])
-        size.extend([block.size for block in first])
-        stream.extend([block.stream for block in first])
-        parts = ((op, self.op), (ids, self.id), (size, self.size), (stream, self.stream))
-        for whole, part in parts:
-            whole.extend(part)
-            # The buffer of an empty array is at no aligned address.
-            whole.append(0)
-        return memoryview(op)[:-1], memoryview(ids)[:-1], memoryview(size)[:-1], memoryview(stream)[:-1]
+        return (
+            _whole([1] * len(first), self.op),
+            _whole((block.id for block in first), self.id),
+            _whole((block.size for block in first), self.size),
+            _whole((block.stream for block in first), self.stream),
+        )
 
     def owners(self) -> "tuple[memoryview[int], memoryview[int]]":
         """Return owners and times of all events, in the order of :meth:`columns`."""
-        first = [self.before[key] for key in sorted(self.before)]
-        owner, time = array("q", [block.owner for block in first]), array("q")
-        time.extend([self.time[0] if self.time else 0] * len(first))
-        for whole, part in ((owner, self.owner), (time, self.time)):
-            whole.extend(part)
-            whole.append(0)
-        return memoryview(owner)[:-1], memoryview(time)[:-1]
+        first = [self.before[key].owner for key in sorted(self.before)]
+        return _whole(first, self.owner), _whole(self.time[:1] * len(first), self.time)
+
+    def threads(self) -> "memoryview[int]":
+        """Return the threads of all events, in the order of :meth:`columns`. Blocks from before have the first one."""
+        return _whole(self.thread[:1] * len(self.before), self.thread)
 
     def missing(self) -> list[str]:
         """Return sentences on what the file does not have."""
@@ -142,14 +139,23 @@ class BlockEvents:
         self._next += 1
         return Block(self._next, size, number, owner)
 
-    def _add(self, op: int, block: Block, time: int) -> None:
+    def _add(self, op: int, block: Block, time: int, thread: int) -> None:
         self.op.append(op)
         self.id.append(block.id)
         self.size.append(block.size)
         self.stream.append(block.stream)
         self.owner.append(block.owner)
         self.time.append(time)
+        self.thread.append(thread)
         self.live_bytes += block.size if op == 1 else -block.size
+
+
+def _whole(first: Iterable[int], part: "array[int]") -> "memoryview[int]":
+    whole = array("q", first)
+    whole.extend(part)
+    # The buffer of an empty array is at no aligned address.
+    whole.append(0)
+    return memoryview(whole)[:-1]
 
 
 def _count(number: int, noun: str) -> str:

@@ -71,13 +71,13 @@ def read_traces(path: str | os.PathLike[str]) -> list[Trace]:
     return [checked(columns) for columns in read_all_columns(path)]
 
 
-def read_columns(path: str | os.PathLike[str]) -> Columns:
+def read_columns(path: str | os.PathLike[str], *, details: bool = False) -> Columns:
     """Read the columns of a trace file with one program, without checking its events.
 
     The formats, all of which may be packed by gzip but the first:
 
     - ``.npz`` with columns ``op`` (1 allocates, 2 frees), ``id`` and ``size``, one integer per event, and an optional
-      ``header``, a JSON text. Other columns are ignored.
+      ``header``, a JSON text. Other columns are ignored, but for ``t_ns`` and ``thread`` if ``details`` is set.
     - a memory snapshot of PyTorch: ``torch.cuda.memory._dump_snapshot``.
     - a table of lifetimes: comma-separated columns ``id``, ``lower``, ``upper`` and ``size``, as MiniMalloc reads.
     - the log of RMM's logging resource adaptor.
@@ -85,18 +85,23 @@ def read_columns(path: str | os.PathLike[str]) -> Columns:
 
     Nothing in a file is executed; pickled objects are never made.
 
+    Args:
+        path: The file.
+        details: Whether to read the times and threads of an ``.npz``, if it has them. Other kinds of files have theirs
+            in any case.
+
     Raises:
         TraceError: The file cannot be read, is not a trace, or has several programs.
     """
-    columns = read_all_columns(path)
+    columns = read_all_columns(path, details=details)
     if len(columns) > 1:
         devices = ", ".join(one.origin.device or "" for one in columns)
         raise fault(os.fspath(path), f"has {len(columns)} programs, of {devices}: read_traces reads them all")
     return columns[0]
 
 
-def read_all_columns(path: str | os.PathLike[str]) -> list[Columns]:
-    """Read the columns of all programs of a trace file, without checking their events. See :func:`read_traces`.
+def read_all_columns(path: str | os.PathLike[str], *, details: bool = False) -> list[Columns]:
+    """Read the columns of all programs of a trace file, without checking their events. See :func:`read_columns`.
 
     Raises:
         TraceError: The file cannot be read, or is not a trace.
@@ -109,7 +114,7 @@ def read_all_columns(path: str | os.PathLike[str]) -> list[Columns]:
         if start in MAGICS:
             from allotment.trace.formats.npz import read_npz
 
-            return read_npz(path, file)
+            return read_npz(path, file, details=details)
         file.seek(0)
         content = _unpack(path, file) if start.startswith(_GZIP) else _read(path, file)
     return _reader(path, content)(path, content)

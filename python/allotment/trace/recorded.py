@@ -21,11 +21,11 @@ def programs(path: str, events: Events) -> list[Columns]:
 def _program(path: str, events: Events, number: int) -> Columns:
     blocks = BlockEvents()
     refusals: list[RecordedRefusal] = []
-    for op, block, size, tag, time in _rows(events, number):
+    for op, block, size, tag, time, thread in _rows(events, number):
         if op == 1:
-            blocks.allocate(block, size, 0, tag, time)
+            blocks.allocate(block, size, 0, tag, time, thread)
         elif op == 2:
-            blocks.free(block, size, 0, time)
+            blocks.free(block, size, 0, time, thread)
         else:
             refusals.append(RecordedRefusal(blocks.events, f"event {blocks.events}", size, blocks.live_bytes))
     missing = blocks.missing()
@@ -59,15 +59,16 @@ def _program(path: str, events: Events, number: int) -> Columns:
         owner=owner if events.tags else None,
         owners=tuple(events.tags),
         t_ns=times,
+        thread=blocks.threads(),
     )
 
 
-def _rows(events: Events, number: int) -> Iterator[tuple[int, int, int, int, int]]:
+def _rows(events: Events, number: int) -> Iterator[tuple[int, int, int, int, int, int]]:
     # The import takes longer than the replay of a small trace.
     import numpy as np
 
     rows = events.rows[events.rows["pool"] == number]
     # A tag that is not in the file is none.
     tag = np.where((rows["tag"] >= 0) & (rows["tag"] < len(events.tags)), rows["tag"], -1)
-    columns = (rows["op"], rows["id"], rows["size"], tag, rows["t_ns"])
+    columns = (rows["op"], rows["id"], rows["size"], tag, rows["t_ns"], rows["thread"])
     return zip(*(column.tolist() for column in columns), strict=True)

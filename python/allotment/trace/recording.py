@@ -123,6 +123,8 @@ class Columns:
     owners: tuple[str, ...] = ()
     #: Nanoseconds of each event since the first one; ``None`` if the file has no times.
     t_ns: "memoryview[int] | None" = None
+    #: A number for the thread of each event; ``None`` if the file has no threads.
+    thread: "memoryview[int] | None" = None
 
     def program(self, events: int | None = None) -> Program:
         """Check the events and return them as a program to replay.

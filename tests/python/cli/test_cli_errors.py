@@ -130,7 +130,7 @@ def test_an_internal_error_is_exit_1_and_one_line() -> None:
         import allotment.trace
         from allotment.cli import main
 
-        def broken(path):
+        def broken(path, *, details):
             raise RuntimeError("a\\nb")
 
         allotment.trace.read_all_columns = broken
@@ -147,7 +147,7 @@ def test_an_interrupt_is_exit_130_without_a_traceback() -> None:
         import allotment.trace
         from allotment.cli import main
 
-        allotment.trace.read_all_columns = lambda path: os.kill(os.getpid(), signal.SIGINT)
+        allotment.trace.read_all_columns = lambda path, *, details: os.kill(os.getpid(), signal.SIGINT)
         sys.exit(main(["replay", {str(GNN)!r}]))
         """
     )

@@ -23,9 +23,15 @@ def find_browser() -> str | None:
 
 
 class Browser:
-    """One page in a headless Chromium; everything that its console says is kept."""
+    """One page in a headless Chromium; everything that its console says is kept.
 
-    def __init__(self, page: Path, profile: Path) -> None:
+    Args:
+        page: A file, or the address of a page.
+        profile: A folder for the browser's settings.
+        offline: Whether the page has no network, not even the machine's own; what it asks for is a problem then.
+    """
+
+    def __init__(self, page: Path | str, profile: Path, *, offline: bool = True) -> None:
         program = find_browser()
         assert program is not None
         # Numbers of three digits and more, which the shell below does not clobber.
@@ -57,15 +63,17 @@ class Browser:
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
-        # What a page without a network would ask for fails, and is a problem.
-        self.call(
-            "Network.emulateNetworkConditions",
-            offline=True,
-            latency=0,
-            downloadThroughput=0,
-            uploadThroughput=0,
-        )
-        self.call("Page.navigate", url=page.as_uri())
+        self._offline = offline
+        if offline:
+            # What a page without a network would ask for fails, and is a problem.
+            self.call(
+                "Network.emulateNetworkConditions",
+                offline=True,
+                latency=0,
+                downloadThroughput=0,
+                uploadThroughput=0,
+            )
+        self.call("Page.navigate", url=page.as_uri() if isinstance(page, Path) else page)
 
     @staticmethod
     def _high(end: int) -> int:
@@ -112,6 +120,11 @@ class Browser:
             time.sleep(0.05)
         return value
 
+    def choose_file(self, script: str, file: Path) -> None:
+        """Choose a file in the input element that a JavaScript expression gives."""
+        element = self.call("Runtime.evaluate", expression=script)["result"]["objectId"]
+        self.call("DOM.setFileInputFiles", files=[str(file)], objectId=element)
+
     def mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
         """Move the mouse, turn its wheel or press a button."""
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
@@ -133,8 +146,10 @@ class Browser:
         elif method == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning", "assert"):
             self.problems.append(str(parameters["args"]))
         elif method == "Log.entryAdded" and parameters["entry"]["level"] in ("error", "warning"):
-            self.problems.append(str(parameters["entry"]))
-        elif method == "Network.requestWillBeSent":
+            # Warnings of the driver, such as that no GPU draws, are of the machine and not of the page.
+            if (parameters["entry"]["source"], parameters["entry"]["level"]) != ("rendering", "warning"):
+                self.problems.append(str(parameters["entry"]))
+        elif method == "Network.requestWillBeSent" and self._offline:
             url = parameters["request"]["url"]
             if not url.startswith(("file:", "data:", "blob:")):
                 self.problems.append(f"asks for {url}")

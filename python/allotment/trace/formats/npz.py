@@ -24,10 +24,15 @@ _COLUMNS = ("op", "id", "size")
 _SIGN_BYTES = bytes(128) + b"\xff" * 128
 
 
-def read_npz(path: str, file: IO[bytes]) -> list[Columns]:
+def read_npz(path: str, file: IO[bytes], *, details: bool = False) -> list[Columns]:
     """Read the columns ``op``, ``id`` and ``size`` of an open ``.npz`` file, and the name in its header.
 
     A recording of :mod:`allotment.trace` has the column ``pool``, too: it is a program for each pool.
+
+    Args:
+        path: The file's path, for messages.
+        file: The file.
+        details: Whether to read ``t_ns`` and ``thread``, too, if they are there.
 
     Raises:
         TraceError: The file is damaged, or lacks these columns.
@@ -37,7 +42,20 @@ def read_npz(path: str, file: IO[bytes]) -> list[Columns]:
         op, ids, size = _columns(archive)
         if header.get("recorder") == "allotment" and archive.describe("pool") is not None:
             return _recorded(archive, header, op, ids, size)
-        return [Columns(path, header.get("name"), op, ids, size)]
+        times, threads = (
+            _optional(archive, name, len(op)) if details else None for name in ("t_ns", "thread")
+        )
+        return [Columns(path, header.get("name"), op, ids, size, t_ns=times, thread=threads)]
+
+
+def _optional(archive: Archive, name: str, events: int) -> "memoryview[int] | None":
+    """Read a column that traces need not have."""
+    if archive.describe(name) is None:
+        return None
+    array = _describe_column(archive, name)
+    if array.shape != (events,):
+        raise archive.fault(f"column {name}: has {array.shape[0]} entries for {events} events")
+    return _numbers(archive, array)
 
 
 def _recorded(archive: Archive, header: dict[str, Any], *columns: "memoryview[int]") -> list[Columns]:
@@ -58,11 +76,8 @@ def _recorded(archive: Archive, header: dict[str, Any], *columns: "memoryview[in
     rows = np.zeros(len(op), np.dtype(list(ROW)))
     rows["op"], rows["id"], rows["size"], rows["pool"] = op, ids, size, np.asarray(pool)
     rows["tag"] = -1
-    for name in ("t_ns", "tag"):
-        if archive.describe(name) is not None:
-            values = _numbers(archive, _describe_column(archive, name))
-            if len(values) != len(rows):
-                raise archive.fault(f"column {name}: has {len(values)} entries for {len(rows)} events")
+    for name in ("t_ns", "tag", "thread"):
+        if (values := _optional(archive, name, len(rows))) is not None:
             rows[name] = np.asarray(values)
     refusals = np.zeros(len(at), rows.dtype)
     refusals["op"], refusals["size"], refusals["pool"] = 3, np.asarray(refused_size), np.asarray(refused_pool)

@@ -43,7 +43,7 @@ def stack_text(frames: Any) -> str | None:
     for frame in frames[:MAX_FRAMES]:
         if isinstance(frame, dict):
             file, line, name = (frame.get(key, "") for key in ("filename", "line", "name"))
-            lines.append(f"{file}:{line} {name}" if file else str(name))
+            lines.append(f"{file}:{line} {name}".rstrip() if file else str(name))
     if len(frames) > MAX_FRAMES:
         lines.append(f"and {len(frames) - MAX_FRAMES} more")
     return "\n".join(lines) or None
