@@ -171,6 +171,7 @@ bench: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## speed, fill and bookkeep
 	$(BIN)/python benches/python/bench_numpy.py
 	$(BIN)/python benches/python/bench_elastic.py $(TRACES)
 	$(BIN)/python benches/python/bench_onnxruntime.py
+	$(BIN)/python benches/python/bench_opencl.py
 	$(BIN)/python benches/python/bench_replicas.py
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/python benches/python/bench_operations.py
 	$(BIN)/python benches/draw.py target/bench benches/pictures

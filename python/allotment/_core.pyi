@@ -721,7 +721,7 @@ class Pool:
         limit: _Size,
         *,
         growth: bool = True,
-        source: str | HostMemory | Source = "host",
+        source: str | HostMemory | OpenClSource | Source = "host",
         trim_on_oom: bool = True,
         joins_regions: bool | None = None,
         wait_seconds: float = 0.0,
@@ -1183,6 +1183,69 @@ class GuestMemory:
     @staticmethod
     def stop_tvm_ffi(process_wide: bool) -> None:
         """Undo ``serve_tvm_ffi``."""
+
+@final
+class OpenClSource:
+    """Memory of an OpenCL context, as a source of pools: each region is a buffer.
+
+    Args:
+        library: The path of OpenCL's library, or of one that was linked with it, which made the handles.
+        context: The handle of the context.
+        queue: The handle of a queue of the context. It writes a byte into each region, for which the device then has
+            memory.
+
+    Raises:
+        RuntimeError: The library cannot be used, or OpenCL fails.
+    """
+
+    def __new__(cls, library: str, context: int, queue: int) -> Self: ...
+    @property
+    def context(self) -> int:
+        """The handle of the context."""
+
+@final
+class OpenClAllocator:
+    """Makes buffers of an OpenCL context in a pool's memory.
+
+    Args:
+        pool: A pool over the context, or over memory of this process.
+        library: As for ``OpenClSource``.
+        context: The handle of the context.
+        queue: The handle of the queue to which the program adds the commands that use the buffers; ``None`` if it is
+            not known.
+        alignment: What offsets of buffers are multiples of, in bytes: a power of two.
+        in_host_memory: Whether the devices of the context work in memory of this process.
+        wrap: Called with the handle of a new buffer and False; returns what ``allocate`` returns.
+        refusal: Called with the name of a pool that refuses and its error; returns the exception to raise.
+
+    Raises:
+        ValueError: The pool's memory is other memory, or that of another context.
+        RuntimeError: As for ``OpenClSource``.
+    """
+
+    def __new__(
+        cls,
+        pool: Pool,
+        library: str,
+        context: int,
+        queue: int | None,
+        alignment: int,
+        in_host_memory: bool,
+        wrap: Callable[[int, bool], Any],
+        refusal: Callable[[str, Exception], Exception],
+    ) -> Self: ...
+    def allocate(self, nbytes: int) -> Any:
+        """Make a buffer of ``nbytes`` bytes; ``None`` for zero bytes.
+
+        Its memory goes back to the pool when OpenCL destroys it. Before a refusal, the pool waits for the commands of
+        the queue and collects Python's garbage.
+
+        Raises:
+            ValueError: ``nbytes`` is out of range, or the pool is closed.
+            RuntimeError: OpenCL fails; or the pool was created before a fork, in the parent process.
+
+        A refusal is the exception that ``refusal`` returns.
+        """
 
 @final
 class Program:

@@ -43,6 +43,10 @@ impl RegionSource for ReportingSource {
         self.0.joins_regions()
     }
 
+    fn starts_at_zero(&self) -> bool {
+        self.0.starts_at_zero()
+    }
+
     fn discards(&self) -> bool {
         self.0.discards()
     }

@@ -1,7 +1,7 @@
 //! Memory for other runtimes in the process, the guests: each takes it through functions of C, from any of its threads.
 //!
 //! `memory` serves the requests of a guest from a pool, `functions` is the table through which compiled code of a guest
-//! calls it, and `onnxruntime` and `tvm_ffi` are the allocators that those runtimes define.
+//! calls it, and `onnxruntime` and `tvm_ffi` are the allocators that those runtimes define. `opencl` makes buffers.
 
 use std::ptr;
 
@@ -14,6 +14,7 @@ use memory::Guest;
 mod functions;
 mod memory;
 mod onnxruntime;
+pub(crate) mod opencl;
 pub(crate) mod stream_memory;
 pub(crate) mod torch;
 mod tvm_ffi;

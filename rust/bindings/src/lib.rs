@@ -42,6 +42,8 @@ mod _core {
     #[pymodule_export]
     use crate::guests::GuestMemory;
     #[pymodule_export]
+    use crate::guests::opencl::{OpenClAllocator, OpenClSource};
+    #[pymodule_export]
     use crate::guests::torch::TorchAllocator;
     #[pymodule_export]
     use crate::interpreter::garbage::collect_garbage;

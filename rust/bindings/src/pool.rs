@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
 use crate::guard::{self, ReportingSource};
+use crate::guests::opencl::OpenClUse;
 use crate::interpreter::detach;
 use crate::interpreter::environment;
 use crate::interpreter::garbage::{Garbage, When};
@@ -114,6 +115,7 @@ pub(crate) struct Pool {
     admission: Option<Arc<AdmissionControl>>,
     /// The ring of `record_events`. It refers to the pool weakly.
     recording: Option<Py<PyAny>>,
+    opencl: OpenClUse,
 }
 
 #[pymethods]
@@ -209,7 +211,8 @@ impl Pool {
         }
         let recording = record_events.map(|events| recording::start_ring(py, &core, events)).transpose()?;
         let (is_host_memory, streams) = (chosen.is_host_memory, chosen.streams);
-        Ok(Self { core, is_host_memory, streams, small_cache, garbage, admission, recording })
+        let opencl = OpenClUse::new(chosen.opencl);
+        Ok(Self { core, is_host_memory, streams, small_cache, garbage, admission, recording, opencl })
     }
 
     /// Refuse all further requests. Regions go back to the source when the last allocation is freed.
@@ -252,6 +255,10 @@ impl Pool {
 
     pub(crate) fn small_cache(&self) -> &PoolSmallCache {
         &self.small_cache
+    }
+
+    pub(crate) fn opencl(&self) -> &OpenClUse {
+        &self.opencl
     }
 
     pub(crate) fn admission(&self) -> Option<&Arc<AdmissionControl>> {

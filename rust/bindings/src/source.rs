@@ -11,6 +11,7 @@ use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::cuda::{self, Regions};
 use crate::error::PythonError;
+use crate::guests::opencl::{OpenClRegions, OpenClSource};
 use crate::size::size_argument;
 
 /// The names of sources, for messages.
@@ -86,6 +87,8 @@ pub(crate) struct ChosenSource {
     pub(crate) streams: Option<Arc<StreamOrder>>,
     /// Whether the pool must not exceed the machine's memory.
     pub(crate) within_machine: bool,
+    /// The buffers that are its regions, for memory of an OpenCL context.
+    pub(crate) opencl: Option<OpenClRegions>,
 }
 
 /// Converts a `source=` argument: a name, or an object with `reserve` and `release`.
@@ -103,6 +106,19 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<ChosenSource> {
             siblings: Some(Arc::clone(siblings)),
             streams: None,
             within_machine: *within_machine,
+            opencl: None,
+        });
+    }
+    if let Ok(source) = value.cast::<OpenClSource>() {
+        let (source, regions) = source.get().regions();
+        return Ok(ChosenSource {
+            source: Box::new(source),
+            is_host_memory: false,
+            any_thread: true,
+            siblings: None,
+            streams: None,
+            within_machine: false,
+            opencl: Some(regions),
         });
     }
     if let Ok(class) = value.cast::<PyType>() {
@@ -131,6 +147,7 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<ChosenSource> {
         siblings: None,
         streams: None,
         within_machine: false,
+        opencl: None,
     })
 }
 
@@ -157,6 +174,7 @@ fn named(py: Python<'_>, name: &str) -> PyResult<ChosenSource> {
         siblings: None,
         streams,
         within_machine: false,
+        opencl: None,
     })
 }
 

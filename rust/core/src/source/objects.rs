@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Grant, RegionSource, ReserveError};
 use crate::chunk::region::RegionId;
-use crate::units::{MAX_BYTES, align_up};
+use crate::units::{GRANULE, MAX_BYTES, align_up};
 
 /// Makes objects that hold memory, such as a `VkDeviceMemory` or a buffer of wgpu. Callers address their memory by
 /// object and offset.
@@ -25,7 +25,8 @@ pub trait ObjectSource: Send {
 }
 
 /// A source whose regions are objects. Each region starts at an address of its own that only the pool uses, so that
-/// two objects differ; an alignment up to an object's size holds for the offsets in it.
+/// two objects differ; an alignment up to an object's size holds for the offsets in it. No region starts where another
+/// ends, so that no option of a pool joins two of them.
 ///
 /// ```
 /// use allotment::source::{ObjectSource, Objects, ReserveError};
@@ -53,14 +54,16 @@ pub trait ObjectSource: Send {
 /// assert_eq!((objects.get(first.region()), first.offset()), (Some(1), 0));
 /// assert_eq!((objects.get(second.region()), second.offset()), (Some(2), 0));
 /// assert_eq!((objects.get(third.region()), third.offset()), (Some(2), 1 << 16));
+/// assert_eq!(objects.locate(third.address()), Some((2, 1 << 16)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Objects<S: ObjectSource> {
     upstream: S,
     table: ObjectTable<S::Object>,
-    /// The end of the last region.
+    /// The end of the last region, and of a gap behind it.
     end: u64,
+    starts_at_zero: bool,
 }
 
 /// The objects of a pool by region; clones share one table.
@@ -71,7 +74,13 @@ impl<S: ObjectSource> Objects<S> {
     #[must_use]
     pub fn new(upstream: S) -> (Self, ObjectTable<S::Object>) {
         let table = ObjectTable(Arc::default());
-        (Self { upstream, table: table.clone(), end: 0 }, table)
+        (Self { upstream, table: table.clone(), end: 0, starts_at_zero: true }, table)
+    }
+
+    /// Leaves address 0 out, for callers to which it means that there is no memory. Before the first region.
+    #[must_use]
+    pub fn without_zero(self) -> Self {
+        Self { end: self.end.max(GRANULE), starts_at_zero: false, ..self }
     }
 }
 
@@ -80,6 +89,15 @@ impl<O: Clone> ObjectTable<O> {
     #[must_use]
     pub fn get(&self, region: RegionId) -> Option<O> {
         self.objects().get(&region.start()).cloned()
+    }
+
+    /// Returns the object with the memory of an allocation, and the offset of the allocation in it; `None` if the pool has
+    /// no region at or before its address.
+    #[must_use]
+    pub fn locate(&self, address: u64) -> Option<(O, u64)> {
+        let objects = self.objects();
+        let (&start, object) = objects.range(..=address).next_back()?;
+        Some((object.clone(), address - start))
     }
 }
 
@@ -109,7 +127,7 @@ impl<S: ObjectSource> RegionSource for Objects<S> {
         let address = align_up(self.end, step);
         let end = address.checked_add(bytes).filter(|&end| end <= MAX_BYTES).ok_or(ReserveError::Declined)?;
         let object = self.upstream.create(bytes)?;
-        self.end = end;
+        self.end = end + GRANULE;
         self.table.objects().insert(address, object);
         Ok(Grant { address, bytes })
     }
@@ -122,6 +140,6 @@ impl<S: ObjectSource> RegionSource for Objects<S> {
     }
 
     fn starts_at_zero(&self) -> bool {
-        true
+        self.starts_at_zero
     }
 }

@@ -1,0 +1,330 @@
+"""Puts buffers of OpenCL into pools: arrays of pyopencl, on any device that OpenCL lists.
+
+::
+
+    from allotment.integrations import opencl as pooled
+
+    pool = allotment.Pool("1GiB", source=pooled.source(context))    # memory of the context's devices
+    allocate = pooled.allocator(pool, queue)
+    x = pyopencl.array.to_device(queue, values, allocator=allocate)
+
+    with pooled.use(pool):          # arrays that this thread makes without an allocator
+        y = pyopencl.array.zeros(queue, 1000, "float32")
+    pooled.install(pool)            # those of every thread
+
+In a pool over ``source(context)`` each region is one buffer, and an array is a part of it, a sub-buffer. A pool over
+host memory serves devices that work in the host's memory, such as PoCL's and integrated GPUs: an array is a buffer over
+the pool's bytes, so one pool can serve NumPy, ONNX Runtime and OpenCL.
+
+**When memory goes back.** When OpenCL destroys the buffer: at the death of its last reference, on any thread, also
+after ``uninstall()``. Commands that were added to the queue before that are safe: commands that are added later and use
+the same memory run behind them. The rule holds for the queue for which an array was made. Another queue that gets the
+memory next waits on the device for the commands of that queue, and the program waits for nothing. If you use an array
+in another queue than its own, wait for those commands before you drop it, as with pyopencl's own ``MemoryPool``; so,
+too, for an array that was made for a context, without a queue.
+
+**Running out of memory.** pyopencl's ``MemoryError`` has the pool's report as its text and the pool's error as its
+cause. Before that the queue's commands are awaited and Python's garbage is collected.
+
+**Limits.** The parts of a part do not exist in OpenCL: ``buffer[a:b]`` and ``get_sub_region`` fail with buffers in a
+pool over ``source(context)``; views of arrays have offsets and do not need them. ``install`` and ``use`` apply to
+``pyopencl.array``: ``pyopencl.Buffer(context, ...)`` stays where it is. In pools with ``owner_tags`` the owner is
+``opencl``, or the thread's tag. In a forked child OpenCL cannot be used.
+
+Tested with pyopencl 2026.1 and PoCL, on a CPU. It has not run on a GPU yet.
+"""
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from allotment._core import OpenClAllocator, OpenClSource, Pool
+from allotment.arrays.optional_package import load_package
+from allotment.devices.device_tuples import LogicalDevice
+from allotment.integrations.pool_argument import as_pool
+from allotment.integrations.process_wide import ProcessWide
+
+if TYPE_CHECKING:
+    from pyopencl import Buffer, CommandQueue, Context
+
+    #: A function that pyopencl's arrays accept as their allocator.
+    Allocate = Callable[[int], Buffer]
+
+_INSTALL: Final = 'pip install "pyopencl[pocl]"'
+
+
+def source(context: "Context | CommandQueue") -> OpenClSource:
+    """Return memory of an OpenCL context as a source: ``Pool(limit, source=source(context))``.
+
+    Each region is a buffer of the context. The device has its memory when the region is made; a region that is longer
+    than ``CL_DEVICE_MAX_MEM_ALLOC_SIZE``, or for which there is no memory, is refused.
+
+    Args:
+        context: A context of pyopencl, or a queue of one. Of a context with several devices, memory is on the device of
+            the queue, or on the first one, until another device uses it.
+
+    Raises:
+        ImportError: pyopencl cannot be imported.
+        TypeError: It is neither a context nor a queue.
+        RuntimeError: OpenCL fails.
+    """
+    cl = _pyopencl()
+    context, queue = _context_and_queue(cl, context)
+    queue = queue or cl.CommandQueue(context)
+    return OpenClSource(_library(cl), context.int_ptr, queue.int_ptr)
+
+
+def allocator(pool_or_device: Pool | LogicalDevice | str, queue: "CommandQueue | Context") -> "Allocate":
+    """Return a function that makes buffers in a pool, for the argument ``allocator`` of pyopencl's arrays.
+
+    ``function(nbytes)`` returns a ``pyopencl.Buffer`` of that many bytes, and ``None`` for zero bytes.
+
+    Args:
+        pool_or_device: A pool over ``source(context)`` or over host memory, or a logical device that has one, or its
+            name, such as "/GPU:0".
+        queue: The queue of the commands that use the buffers. A context: they are not known, and the program waits for
+            them before it drops a buffer.
+
+    Raises:
+        ImportError: pyopencl cannot be imported.
+        TypeError: An argument has another type.
+        ValueError: The device does not exist or has no pool; or the pool's memory is neither that of the context nor
+            memory of this process, or the devices do not work in the host's memory.
+        RuntimeError: OpenCL fails; or the pool was created before a fork, in the parent process.
+    """
+    cl = _pyopencl()
+    context, known_queue = _context_and_queue(cl, queue)
+    return _make(cl, as_pool(pool_or_device), context, known_queue)
+
+
+def install(pool_or_device: Pool | LogicalDevice | str) -> None:
+    """Put arrays of pyopencl that are made without an allocator from now on into a pool, on any thread.
+
+    A pool over ``source(context)`` serves the arrays of that context, and a pool over host memory those of all contexts
+    with devices that work in it. Arrays of other contexts get their memory as before.
+
+    Args:
+        pool_or_device: A pool, a logical device or its name, as for ``allocator``.
+
+    Raises:
+        ImportError: pyopencl cannot be imported.
+        TypeError: ``pool_or_device`` is neither a pool nor a device.
+        ValueError: The device does not exist or has no pool.
+        RuntimeError: A pool is installed already; or the pool was created before a fork, in the parent process.
+    """
+    _installed.install(_Arrays(_pyopencl(), as_pool(pool_or_device)))
+
+
+def uninstall() -> None:
+    """Undo ``install``. Live arrays stay in the pool.
+
+    Raises:
+        RuntimeError: No pool is installed.
+    """
+    _installed.uninstall()
+
+
+class use:  # noqa: N801 - reads as a statement
+    """Context manager that puts arrays of pyopencl that are made in its block without an allocator into a pool.
+
+    Blocks nest, and apply to their thread.
+
+    Args:
+        pool_or_device: A pool, a logical device or its name, as for ``install``.
+
+    Raises:
+        ImportError: pyopencl cannot be imported.
+        TypeError: ``pool_or_device`` is neither a pool nor a device.
+        ValueError: The device does not exist or has no pool.
+        RuntimeError: The pool was created before a fork, in the parent process.
+    """
+
+    __slots__ = ("_arrays", "_former")
+
+    def __init__(self, pool_or_device: Pool | LogicalDevice | str) -> None:
+        self._arrays = _Arrays(_pyopencl(), as_pool(pool_or_device))
+
+    def __enter__(self) -> None:
+        self._former = _of_thread.arrays
+        _hook.add()
+        _of_thread.arrays = self._arrays
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _of_thread.arrays = self._former
+        _hook.remove()
+
+
+class _Arrays:
+    """The memory of arrays that are made without an allocator."""
+
+    def __init__(self, cl: Any, pool: Pool) -> None:
+        self._cl: Final = cl
+        self._pool: Final = pool
+        #: By the handles of a context and a queue, which the allocators keep. ``None``: not in this pool.
+        self._allocators: Final[dict[tuple[int, int | None], Allocate | None]] = {}
+
+    def allocator(self, context: Any, queue: Any) -> "Allocate | None":
+        """Return the allocator for an array of a queue, or of a context without a queue; ``None``: as without us."""
+        key = (context.int_ptr, queue.int_ptr if queue is not None else None)
+        if key not in self._allocators:
+            try:
+                made = _make(self._cl, self._pool, context, queue)
+            except ValueError:
+                made = None
+            self._allocators[key] = made
+        return self._allocators[key]
+
+
+class _OfThread(threading.local):
+    """The memory of the innermost ``use`` block of this thread."""
+
+    arrays: _Arrays | None = None
+
+
+_of_thread: Final = _OfThread()
+#: That of the process.
+_of_process: _Arrays | None = None
+
+
+class _Hook:
+    """Replaces the function that makes an array of pyopencl, while an installation or a block needs it."""
+
+    def __init__(self) -> None:
+        self._lock: Final = threading.RLock()
+        self._needed = 0
+        self._former: Any = None
+        self._ours: Any = None
+
+    def add(self) -> None:
+        array = _array_class()
+        with self._lock:
+            self._needed += 1
+            if self._needed == 1:
+                self._former = array.__init__
+                self._ours = array.__init__ = _making_arrays(self._former)
+
+    def remove(self) -> None:
+        array = _array_class()
+        with self._lock:
+            self._needed -= 1
+            # A program that has replaced it meanwhile keeps that; ours does nothing then.
+            if self._needed == 0 and array.__init__ is self._ours:
+                array.__init__ = self._former
+
+
+def _array_class() -> Any:
+    import pyopencl.array
+
+    return pyopencl.array.Array
+
+
+_hook: Final = _Hook()
+
+
+def _making_arrays(former: Callable[..., None]) -> Callable[..., None]:
+    def __init__(  # noqa: N807 - it takes the place of one
+        self: Any,
+        cq: Any,
+        shape: Any,
+        dtype: Any,
+        order: Any = "C",
+        allocator: Any = None,
+        data: Any = None,
+        *arguments: Any,
+        **options: Any,
+    ) -> None:
+        made = None
+        if allocator is None and data is None:
+            arrays = _of_thread.arrays or _of_process
+            made = arrays and _of_array(arrays, cq, options)
+        former(self, cq, shape, dtype, order, made or allocator, data, *arguments, **options)
+        if made:
+            # What is made of the array later has no allocator either.
+            self.allocator = None
+
+    return __init__
+
+
+def _of_array(arrays: _Arrays, cq: Any, options: dict[str, Any]) -> "Allocate | None":
+    """Return the allocator for an array by the arguments with which it is made."""
+    cl = _pyopencl()
+    queue = cq if isinstance(cq, cl.CommandQueue) else options.get("_queue")
+    context = cq if isinstance(cq, cl.Context) else options.get("_context")
+    if queue is not None and context is None:
+        context = queue.context
+    return None if context is None else arrays.allocator(context, queue)
+
+
+def _make(cl: Any, pool: Pool, context: Any, queue: Any) -> "Allocate":
+    # The offset of a part in its region, in bits in OpenCL; the largest that a device of the context needs.
+    alignment = max(device.mem_base_addr_align // 8 for device in context.devices)
+    handle = None if queue is None else queue.int_ptr
+    in_host_memory = all(_works_in_host_memory(cl, device) for device in context.devices)
+    made = OpenClAllocator(
+        pool,
+        _library(cl),
+        context.int_ptr,
+        handle,
+        alignment=alignment,
+        in_host_memory=in_host_memory,
+        wrap=cl.Buffer.from_int_ptr,
+        refusal=_refusal,
+    )
+    return made.allocate
+
+
+def _works_in_host_memory(cl: Any, device: Any) -> bool:
+    try:
+        return bool(device.host_unified_memory)
+    except cl.Error:  # OpenCL 2 calls the question outdated
+        return False
+
+
+def _refusal(pool: str, error: Exception) -> Exception:
+    """Return pyopencl's exception for a refusal of a pool."""
+    import pyopencl as cl
+
+    text = f"pool '{pool}': {error}"
+    code = cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE
+    try:
+        # What `code` and `routine` of pyopencl's exceptions are read from.
+        record: Any = cl._cl._ErrorRecord(msg=text, code=code, routine="allotment")
+    except (AttributeError, TypeError):
+        record = text
+    refusal = cl.MemoryError(record)
+    refusal.__cause__ = error
+    return refusal
+
+
+def _pyopencl() -> Any:
+    return load_package("pyopencl", "a pool for OpenCL needs", _INSTALL)
+
+
+def _library(cl: Any) -> str:
+    """Return the path of the library with which pyopencl calls OpenCL: its own module, which is linked with it."""
+    return str(cl._cl.__file__)
+
+
+def _context_and_queue(cl: Any, given: Any) -> tuple[Any, Any]:
+    if isinstance(given, cl.CommandQueue):
+        return given.context, given
+    if isinstance(given, cl.Context):
+        return given, None
+    raise TypeError(f"expected a pyopencl.Context or a pyopencl.CommandQueue, not {type(given).__name__}")
+
+
+def _change(arrays: _Arrays | None, former: _Arrays | None) -> None:
+    global _of_process
+    if former is None:
+        _hook.add()
+    _of_process = arrays
+    if arrays is None:
+        _hook.remove()
+
+
+_installed: "Final[ProcessWide[_Arrays]]" = ProcessWide("OpenCL", _change)
+
+__all__ = ["allocator", "install", "source", "uninstall", "use"]

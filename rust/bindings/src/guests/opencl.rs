@@ -1,0 +1,316 @@
+//! Buffers of OpenCL in pools: parts of a pool's regions, or buffers over a pool's host memory.
+//!
+//! OpenCL destroys a buffer when its last reference is gone, whoever had it, and then calls the function that frees the
+//! memory, on any thread. No interpreter takes part in that.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+
+use allotment::bindings::PoolForBindings as _;
+use allotment::source::{ObjectTable, Objects};
+use allotment::{AllocError, GRANULE, Request};
+use allotment_opencl::{Buffer, Context, OpenCl, OpenClError, Queue, QueueOrder, QueueUse, Regions};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::error::IntoPyErr;
+use crate::held;
+use crate::interpreter::detach;
+use crate::pool::Pool;
+use crate::size::whole_number;
+use crate::tag;
+
+/// The owner of buffers in pools with `owner_tags`.
+const OWNER: &str = "opencl";
+
+/// What a pool has to do with OpenCL.
+#[derive(Default)]
+pub(crate) struct OpenClUse {
+    /// The buffers that are the pool's regions, if they are.
+    regions: Option<OpenClRegions>,
+    /// The order of the queues that use the pool's memory.
+    order: Arc<QueueOrder>,
+}
+
+/// The regions of a pool over an OpenCL context.
+pub(crate) struct OpenClRegions {
+    context: Context,
+    buffers: ObjectTable<Arc<Buffer>>,
+}
+
+impl OpenClUse {
+    pub(crate) fn new(regions: Option<OpenClRegions>) -> Self {
+        Self { regions, ..Self::default() }
+    }
+}
+
+/// Memory of an OpenCL context, as a source of pools: each region is a buffer.
+///
+/// Args:
+///     library: The path of OpenCL's library, or of one that was linked with it, which made the handles.
+///     context: The handle of the context.
+///     queue: The handle of a queue of the context. It writes a byte into each region, for which the device then has
+///         memory.
+///
+/// Raises:
+///     RuntimeError: The library cannot be used, or OpenCL fails.
+#[pyclass(frozen, module = "allotment._core")]
+pub(crate) struct OpenClSource {
+    context: Context,
+    queue: Queue,
+}
+
+#[pymethods]
+impl OpenClSource {
+    #[new]
+    fn new(py: Python<'_>, library: &str, context: usize, queue: usize) -> PyResult<Self> {
+        let retained = || {
+            let opencl = OpenCl::open(library)?;
+            Ok((retain_context(&opencl, context)?, retain_queue(&opencl, queue)?))
+        };
+        let (context, queue) = retained().map_err(|error: OpenClError| error.into_py_err(py))?;
+        Ok(Self { context, queue })
+    }
+
+    /// The handle of the context.
+    #[getter]
+    fn context(&self) -> usize {
+        self.context.handle().addr()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("OpenClSource(context={:#x})", self.context())
+    }
+}
+
+impl OpenClSource {
+    /// Returns a source for one pool, and the pool's regions.
+    pub(crate) fn regions(&self) -> (Objects<Regions>, OpenClRegions) {
+        let context = self.context.clone();
+        let (source, buffers) = Objects::new(Regions::new(context.clone(), self.queue.clone()));
+        (source.without_zero(), OpenClRegions { context, buffers })
+    }
+}
+
+/// Where the memory of buffers is.
+enum Place {
+    /// In the buffers that are the pool's regions: a part of one.
+    Regions(ObjectTable<Arc<Buffer>>),
+    /// In memory of this process, on which the devices of the context work.
+    Host(Context),
+}
+
+/// Makes buffers of an OpenCL context in a pool's memory.
+///
+/// Args:
+///     pool: A pool over the context, or over memory of this process.
+///     library: As for ``OpenClSource``.
+///     context: The handle of the context.
+///     queue: The handle of the queue to which the program adds the commands that use the buffers; ``None`` if it is
+///         not known.
+///     alignment: What offsets of buffers are multiples of, in bytes: a power of two.
+///     in_host_memory: Whether the devices of the context work in memory of this process.
+///     wrap: Called with the handle of a new buffer and False; returns what ``allocate`` returns.
+///     refusal: Called with the name of a pool that refuses and its error; returns the exception to raise.
+///
+/// Raises:
+///     ValueError: The pool's memory is other memory, or that of another context.
+///     RuntimeError: As for ``OpenClSource``.
+#[pyclass(frozen, module = "allotment._core")]
+pub(crate) struct OpenClAllocator {
+    pool: Py<Pool>,
+    place: Place,
+    queue: Arc<QueueUse>,
+    alignment: u64,
+    wrap: Py<PyAny>,
+    refusal: Py<PyAny>,
+    owner: Arc<str>,
+}
+
+#[pymethods]
+impl OpenClAllocator {
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "called from one place")]
+    fn new(
+        py: Python<'_>,
+        pool: Py<Pool>,
+        library: &str,
+        context: usize,
+        queue: Option<usize>,
+        alignment: u64,
+        in_host_memory: bool,
+        wrap: Py<PyAny>,
+        refusal: Py<PyAny>,
+    ) -> PyResult<Self> {
+        let (place, queue) = {
+            let pool = pool.get();
+            let OpenClUse { regions, order } = pool.opencl();
+            let opencl = || OpenCl::open(library).map_err(|error| error.into_py_err(py));
+            let (opencl, place) = match regions {
+                Some(regions) if regions.context.handle().addr() == context => {
+                    (regions.context.opencl().clone(), Place::Regions(regions.buffers.clone()))
+                }
+                Some(_) => {
+                    return Err(PyValueError::new_err(
+                        "the pool's memory is that of another OpenCL context: make a pool over this one",
+                    ));
+                }
+                None if pool.is_host_memory() && !in_host_memory => {
+                    return Err(PyValueError::new_err(
+                        "a device of the context has memory of its own, and the pool is over memory of this process: \
+                         make one with source=allotment.integrations.opencl.source(context)",
+                    ));
+                }
+                None if pool.is_host_memory() => {
+                    let opencl = opencl()?;
+                    let context = retain_context(&opencl, context).map_err(|error| error.into_py_err(py))?;
+                    (opencl, Place::Host(context))
+                }
+                None => {
+                    return Err(PyValueError::new_err(
+                        "OpenCL needs memory of the context or of this process: the pool must have \
+                         source=allotment.integrations.opencl.source(context), 'host' or HostMemory",
+                    ));
+                }
+            };
+            let queue = queue.map(|queue| retain_queue(&opencl, queue)).transpose();
+            (place, order.join(queue.map_err(|error| error.into_py_err(py))?))
+        };
+        let owner = Arc::from(OWNER);
+        Ok(Self { pool, place, queue, alignment: alignment.max(GRANULE), wrap, refusal, owner })
+    }
+
+    /// Make a buffer of ``nbytes`` bytes; ``None`` for zero bytes.
+    ///
+    /// Its memory goes back to the pool when OpenCL destroys it. Before a refusal, the pool waits for the commands of
+    /// the queue and collects Python's garbage.
+    ///
+    /// Raises:
+    ///     ValueError: ``nbytes`` is out of range, or the pool is closed.
+    ///     RuntimeError: OpenCL fails; or the pool was created before a fork, in the parent process.
+    ///
+    /// A refusal is the exception that ``refusal`` returns.
+    fn allocate<'py>(
+        &self,
+        py: Python<'py>,
+        nbytes: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let bytes = whole_number(nbytes, "nbytes")?;
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let buffer = self.buffer(py, bytes)?;
+        let made = self.wrap.bind(py).call1((buffer.handle().addr(), false))?;
+        // The object releases it from now on.
+        let _ = buffer.into_handle();
+        Ok(Some(made))
+    }
+}
+
+impl OpenClAllocator {
+    fn buffer(&self, py: Python<'_>, bytes: u64) -> PyResult<Buffer> {
+        let pool = self.pool.get();
+        let core = pool.core();
+        let request = Request::new(bytes).align(self.alignment);
+        let allocate = || held::allocate(core, pool.admission(), request, || self.make_room(py));
+        let allocated = if core.options().owner_tags {
+            tag::with_default(&self.owner, allocate)
+        } else if tag::stack::are_recorded() {
+            tag::stack::with_stack(allocate)
+        } else {
+            allocate()
+        };
+        let address = match allocated {
+            Some(Ok(allocation)) => allocation.address,
+            Some(Err(error)) => return Err(self.refuse(py, error)),
+            None => {
+                let name = &core.options().name;
+                return Err(PyRuntimeError::new_err(format!("a fault of allotment: pool {name:?} panicked")));
+            }
+        };
+        self.make(py, address, bytes).map_err(|error| {
+            let _ = held::free(core, held::pointer(address));
+            error.into_py_err(py)
+        })
+    }
+
+    /// Makes the buffer of an allocation.
+    #[inline]
+    fn make(&self, py: Python<'_>, address: u64, bytes: u64) -> Result<Buffer, OpenClError> {
+        let pool = self.pool.get();
+        let order = &pool.opencl().order;
+        if order.is_needed() {
+            detach(py, || order.before_use(&self.queue))?;
+        }
+        let (core, queue) = (Arc::clone(pool.core()), Arc::clone(&self.queue));
+        let destroyed = move || {
+            queue.before_free();
+            // In a forked child, which owns nothing, it does nothing.
+            let _ = held::free(&core, held::pointer(address));
+        };
+        // A pool's numbers are lengths of objects of this process.
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        match &self.place {
+            Place::Regions(buffers) => {
+                let (parent, offset) = buffers.locate(address).unwrap_or_else(|| unreachable!("it is live"));
+                parent.sub_buffer(usize::try_from(offset).unwrap_or(usize::MAX), bytes, destroyed)
+            }
+            // SAFETY: the allocation is memory of this process, and `destroyed` frees it.
+            Place::Host(context) => unsafe { context.host_buffer(held::pointer(address), bytes, destroyed) },
+        }
+    }
+
+    /// Frees what waits for the queue's commands or for the garbage collector; returns whether that was anything.
+    #[cold]
+    fn make_room(&self, py: Python<'_>) -> bool {
+        let pool = self.pool.get();
+        pool.small_cache().flush();
+        let before = pool.core().activity();
+        // OpenCL may destroy a buffer only when the commands that use it are done.
+        if let Some(queue) = self.queue.queue() {
+            let _ = detach(py, || queue.finish());
+        }
+        let collected = detach(py, || pool.collect_garbage());
+        collected || pool.core().activity() != before
+    }
+
+    #[cold]
+    fn refuse(&self, py: Python<'_>, error: AllocError) -> PyErr {
+        let is_refusal = matches!(
+            error,
+            AllocError::OutOfMemory(_) | AllocError::SourceFailed { .. } | AllocError::TooLarge { .. }
+        );
+        let error = error.into_py_err(py);
+        if !is_refusal {
+            return error;
+        }
+        let pool = &self.pool.get().core().options().name;
+        match self.refusal.bind(py).call1((pool, error.value(py))) {
+            Ok(raised) => PyErr::from_value(raised),
+            Err(failed) => failed,
+        }
+    }
+}
+
+impl IntoPyErr for OpenClError {
+    fn into_py_err(self, _py: Python<'_>) -> PyErr {
+        PyRuntimeError::new_err(self.to_string())
+    }
+}
+
+fn retain_context(opencl: &OpenCl, handle: usize) -> Result<Context, OpenClError> {
+    // SAFETY: callers in Python pass handles of live objects of that library.
+    unsafe { Context::retain(opencl, pointer(handle)) }
+}
+
+fn retain_queue(opencl: &OpenCl, handle: usize) -> Result<Queue, OpenClError> {
+    // SAFETY: as above.
+    unsafe { Queue::retain(opencl, pointer(handle)) }
+}
+
+fn pointer(handle: usize) -> *mut c_void {
+    ptr::with_exposed_provenance_mut(handle)
+}
