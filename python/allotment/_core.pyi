@@ -1326,6 +1326,38 @@ def replay(
         ValueError: An option is out of range, or ``offsets`` has the wrong length.
     """
 
+def time_pool(program: Program, pool: Pool, *, setup: int = 0, threads: int = 1) -> int:
+    """Play a program in a pool, and return the nanoseconds that it took.
+
+    Args:
+        program: The program. What is live at its end is freed afterwards.
+        pool: The pool.
+        setup: Number of events at the start that are played before the time is taken.
+        threads: Number of threads that play it at once, each with blocks of its own; from 1 (default) to 256. The
+            time is that from the first start to the last end.
+
+    Raises:
+        MemoryError: The pool refuses a request. What was allocated is freed.
+        ValueError: An argument is out of range.
+        RuntimeError: The operating system refuses a thread.
+    """
+
+def time_functions(program: Program, allocate: int, free: int, *, setup: int = 0, threads: int = 1) -> int:
+    """Play a program with two functions of C, and return the nanoseconds that it took. See :func:`time_pool`.
+
+    Args:
+        program: The program.
+        allocate: Address of a function like ``malloc`` of C, which any number of threads may call at once.
+        free: Address of the function that frees what it returns, like ``free`` of C.
+        setup: Number of events at the start that are played before the time is taken.
+        threads: Number of threads that play it at once.
+
+    Raises:
+        MemoryError: ``allocate`` returns a null pointer. What was allocated is freed.
+        ValueError: An argument is out of range.
+        RuntimeError: The operating system refuses a thread.
+    """
+
 @final
 class Picture:
     """What a picture of a replay shows. Amounts are in bytes, events are numbers from 0 on."""

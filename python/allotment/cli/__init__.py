@@ -222,6 +222,56 @@ def replay_command(
     return replay_files(paths, options, search, outputs, events or (0, None), as_json=as_json)
 
 
+@commands.command("bench")
+@click.argument(
+    "kinds",
+    metavar="[KIND]...",
+    nargs=-1,
+    type=click.Choice(["pairs", "holes", "churn", "threads", "python", "gpu"]),
+)
+@click.option(
+    "--trace",
+    "traces",
+    multiple=True,
+    metavar="FILE",
+    help="Replay this trace, too; alone, if no KIND is given. May be repeated.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    default=20.0,
+    show_default=True,
+    metavar="NUMBER",
+    help="Seconds for all workloads together. Each is played six times in any case.",
+)
+@click.option(
+    "--threads",
+    "most_threads",
+    type=click.IntRange(1, 256),
+    show_default="the number of cores",
+    metavar="NUMBER",
+    help="The most threads that play a workload at once.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def bench_command(
+    kinds: tuple[str, ...], traces: tuple[str, ...], seconds: float, most_threads: int | None, as_json: bool
+) -> Outcome:
+    """Measure how long pools take on this machine, beside other allocators that are installed.
+
+    Others are malloc, mimalloc, jemalloc and tcmalloc, and on GPUs those of CuPy, PyTorch and RMM. All take turns in
+    one run: read the ratios, as a machine's speed drifts. Pools are of host memory with a limit, in their default
+    settings and with thread caches.
+
+    A KIND is pairs (allocate and free at once, with nothing else live), holes (the same among 16,384 free pieces of
+    many sizes), churn (free a random block and allocate another one, with 2,048 live), threads (pairs and churn on
+    several threads that share the allocator), python (calls from Python, and NumPy's arrays) or gpu (pairs in the
+    memory of a GPU). Without any all are measured.
+    """
+    from allotment.cli.bench import run_bench
+
+    return run_bench(kinds, traces, seconds, most_threads, as_json=as_json)
+
+
 @commands.command("report")
 @click.argument("paths", metavar="TRACE...", nargs=-1, required=True)
 @pool_options

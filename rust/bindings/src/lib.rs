@@ -9,6 +9,7 @@
 use pyo3::prelude::*;
 
 mod allocation;
+mod bench;
 mod cuda;
 mod error;
 mod guard;
@@ -33,6 +34,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::allocation::Allocation;
+    #[pymodule_export]
+    use crate::bench::{time_functions, time_pool};
     #[pymodule_export]
     use crate::cuda::{cuda_devices, cuda_memory_info, cuda_stream_priorities};
     #[pymodule_export]
