@@ -115,6 +115,10 @@ def test_a_log_of_rmm_has_streams_failures_and_blocks_from_before(tmp_path: Path
     assert events(columns) == [(1, 700), (1, 1000), (2, 700), (1, 500), (2, 1000)]
     assert columns.stream is not None
     assert columns.stream.tolist() == [0, 0, 0, 1, 0]
+    assert columns.t_ns is not None
+    assert columns.t_ns.tolist() == [0, 0, 1000, 2000, 6000]
+    assert columns.thread is not None
+    assert columns.thread.tolist() == [0, 0, 0, 1, 0]
     figures = replay_json(tmp_path / "t")
     assert figures["kind"] == "rmm"
     assert (figures["live_at_start"], figures["peak_live"], figures["live_at_end"]) == (700, 1700, 500)
@@ -123,6 +127,17 @@ def test_a_log_of_rmm_has_streams_failures_and_blocks_from_before(tmp_path: Path
     assert refused["event"] == 4
     assert refused["text"] == "line 7: 8 GiB (8589934592 bytes) asked for with 1.46 KiB (1500 bytes) live."
     assert "\nout of memory " in allotment("replay", tmp_path / "t").stdout
+
+
+def test_times_of_a_log_go_on_after_midnight_and_are_none_if_one_is_not_readable(tmp_path: Path) -> None:
+    rows = [
+        f"1,{time},allocate,{address:#x},8,0x0"
+        for address, time in enumerate(["23:59:59.9", "0:00:01", "00:00:00"], 1)
+    ]
+    columns = read(tmp_path, "\n".join(["Thread,Time,Action,Pointer,Size,Stream", *rows, ""]))
+    assert columns.t_ns is not None
+    assert columns.t_ns.tolist() == [0, 1_100_000_000, 100_000_000]
+    assert read(tmp_path, RMM.replace("11:23:45.123458", "noon")).t_ns is None
 
 
 def test_kinds_of_rows_that_are_not_known_are_counted_and_named(tmp_path: Path) -> None:

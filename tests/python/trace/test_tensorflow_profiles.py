@@ -38,6 +38,16 @@ def test_a_recorded_profile_has_the_totals_that_tensorflow_reads() -> None:
     )
 
 
+def test_a_profile_has_the_operations_times_and_threads_of_its_events() -> None:
+    (columns,) = read_all_columns(PROFILE)
+    assert columns.owners == ("Fill", "MatMul", "AddV2", "Relu")
+    assert columns.t_ns is not None
+    assert list(columns.t_ns) == sorted(columns.t_ns)
+    assert columns.t_ns[-1] > 10**6
+    assert columns.thread is not None
+    assert set(columns.thread) == {0}
+
+
 def test_the_profile_may_be_packed(tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes(gzip.compress(PROFILE.read_bytes()))
     assert read_columns(tmp_path / "t").size == read_columns(PROFILE).size

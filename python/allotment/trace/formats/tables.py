@@ -27,6 +27,10 @@ _RMM = ("Thread", "Time", "Action", "Pointer", "Size", "Stream")
 #: Texts of the null pointer.
 _NULL = ("(nil)", "nullptr", "null", "")
 
+#: A time of day.
+_TIME = re.compile(r"(\d{1,2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?")
+_DAY = 24 * 3600 * 10**9
+
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
@@ -111,7 +115,10 @@ def _read_rmm(path: str, rows: Iterator[tuple[int, dict[str, str]]]) -> Columns:
     """Read the log of RMM's ``logging_resource_adaptor``."""
     events, unknown = BlockEvents(), Counter[str]()
     refusals: list[RecordedRefusal] = []
+    clock, threads = _Clock(), dict[str, int]()
     for number, row in rows:
+        time = clock.nanoseconds(row["Time"])
+        thread = threads.setdefault(row["Thread"], len(threads))
         action, size = row["Action"], _integer(path, number, "Size", row["Size"])
         if not 0 <= size <= MAX_BYTES:
             raise fault(path, f"line {number}: Size {size} is not between 0 and {MAX_BYTES}")
@@ -122,9 +129,9 @@ def _read_rmm(path: str, rows: Iterator[tuple[int, dict[str, str]]]) -> Columns:
             if address == 0:
                 continue  # Zero bytes have no block.
             if action == "allocate":
-                events.allocate(address, size, row["Stream"])
+                events.allocate(address, size, row["Stream"], time=time, thread=thread)
             else:
-                events.free(address, size, row["Stream"])
+                events.free(address, size, row["Stream"], time, thread)
         else:
             unknown[action] += 1
     missing = events.missing()
@@ -144,7 +151,41 @@ def _read_rmm(path: str, rows: Iterator[tuple[int, dict[str, str]]]) -> Columns:
             for one in refusals
         ),
     )
-    return Columns(path, None, *events.columns(), origin)
+    _, times = events.owners()
+    return Columns(
+        path,
+        None,
+        *events.columns(),
+        origin,
+        t_ns=times if clock.has_times else None,
+        thread=events.threads(),
+    )
+
+
+class _Clock:
+    """Makes nanoseconds since the first event of times of day, as RMM writes them."""
+
+    def __init__(self) -> None:
+        #: Whether every time so far was one.
+        self.has_times = True
+        self._first: int | None = None
+        self._last = 0
+
+    def nanoseconds(self, text: str) -> int:
+        """Return the time since the first one. One that is half a day before the last one is of the next day."""
+        found = _TIME.fullmatch(text)
+        if found is None:
+            self.has_times = False
+            return self._last
+        hours, minutes, seconds = (int(found[part]) for part in (1, 2, 3))
+        time = ((hours * 60 + minutes) * 60 + seconds) * 10**9 + int((found[4] or "").ljust(9, "0"))
+        if self._first is None:
+            self._first = time
+        time -= self._first
+        while time < self._last - _DAY // 2:
+            time += _DAY
+        self._last = time
+        return time
 
 
 def _integer(path: str, line: int, name: str, text: str) -> int:

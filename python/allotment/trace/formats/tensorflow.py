@@ -17,6 +17,9 @@ from allotment.trace.recording import Columns, Origin, fault
 _ALLOCATION, _DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
 
 #: Figures of an event that are read: address, requested bytes, bytes of the chunk, running total of chunks in use.
+#: Times from here on are none; the sum of two in nanoseconds fits into 64 bits.
+_MAX_MICROSECONDS = 1 << 52
+
 _FIGURES = ("addr", "requested_bytes", "allocation_bytes", "bytes_allocated")
 
 
@@ -31,6 +34,9 @@ class _Event:
     requested_bytes: int
     allocation_bytes: int
     bytes_allocated: int
+    #: The operation that the event is of; empty if the profile does not say.
+    operation: str
+    thread: int
 
 
 def read_json(path: str, content: bytes) -> list[Columns]:
@@ -51,9 +57,16 @@ def read_json(path: str, content: bytes) -> list[Columns]:
         name = event.get("name") if isinstance(event, dict) else None
         if name in (_ALLOCATION, _DEALLOCATION):
             place, figures = f"traceEvents[{number}]", event.get("args")
-            if not isinstance(figures, dict) or not isinstance(event.get("ts"), int | float):
+            time = event.get("ts")
+            if (
+                not isinstance(figures, dict)
+                or not isinstance(time, int | float)
+                or not abs(time) < _MAX_MICROSECONDS
+            ):
                 raise fault(path, f"{place}: needs a number ts and figures in args")
-            found.append(_event(path, place, round(event["ts"] * 1_000_000), name, figures))
+            thread = event.get("tid")
+            thread = thread if isinstance(thread, int) else 0
+            found.append(_event(path, place, round(time * 1_000_000), name, figures, thread))
     if not found:
         raise fault(
             path,
@@ -96,7 +109,7 @@ def _xplane_events(path: str, space: Message) -> Iterator[_Event]:
                     figures.get(stat.integer(1), ""): _value(stat, figures) for stat in event.messages(4)
                 }
                 place = f"plane {number}: line {line.integer(1)}: event {index}"
-                yield _event(path, place, start + event.integer(2), name, stats)
+                yield _event(path, place, start + event.integer(2), name, stats, line.integer(1))
 
 
 def _value(stat: Message, texts: dict[int, str]) -> int | str:
@@ -106,7 +119,9 @@ def _value(stat: Message, texts: dict[int, str]) -> int | str:
     return stat.text(5) if stat.has(5) else stat.integer(4) or stat.integer(3)
 
 
-def _event(path: str, place: str, picoseconds: int, name: str, figures: dict[str, Any]) -> _Event:
+def _event(
+    path: str, place: str, picoseconds: int, name: str, figures: dict[str, Any], thread: int
+) -> _Event:
     numbers = []
     for key in _FIGURES:
         try:
@@ -120,7 +135,8 @@ def _event(path: str, place: str, picoseconds: int, name: str, figures: dict[str
         elif not 0 <= number <= MAX_BYTES:
             raise fault(path, f"{place}: {key} {number} is not between 0 and {MAX_BYTES}")
         numbers.append(number)
-    return _Event(picoseconds, name == _ALLOCATION, str(figures.get("allocator_name", "")), *numbers)
+    allocator, operation = (str(figures.get(key, "")) for key in ("allocator_name", "tf_op"))
+    return _Event(picoseconds, name == _ALLOCATION, allocator, *numbers, operation=operation, thread=thread)
 
 
 def _programs(path: str, found: list[_Event]) -> list[Columns]:
@@ -136,16 +152,22 @@ def _program(path: str, allocator: str, found: list[_Event]) -> Columns:
     out_of_order = 0
     chunks: dict[int, int] = {}
     chunks_before = 0
+    owners: dict[str, int] = {}
+    # The system's numbers of threads are long.
+    threads: dict[int, int] = {}
     for event in found:
+        thread = threads.setdefault(event.thread, len(threads))
+        time = (event.picoseconds - found[0].picoseconds) // 1000
         change = event.allocation_bytes if event.allocates else -event.allocation_bytes
         out_of_order += in_use is not None and in_use + change != event.bytes_allocated
         in_use = event.bytes_allocated
         if event.allocates:
-            events.allocate(event.addr, event.requested_bytes)
+            owner = owners.setdefault(event.operation, len(owners)) if event.operation else -1
+            events.allocate(event.addr, event.requested_bytes, owner=owner, time=time, thread=thread)
             chunks[event.addr] = event.allocation_bytes
         else:
             # Deallocations give the requested bytes as allocations do.
-            events.free(event.addr, event.requested_bytes)
+            events.free(event.addr, event.requested_bytes, time=time, thread=thread)
             chunks_before += event.allocation_bytes if chunks.pop(event.addr, None) is None else 0
     first = found[0]
     at_start = first.bytes_allocated - (
@@ -171,4 +193,16 @@ def _program(path: str, allocator: str, found: list[_Event]) -> Columns:
         live_at_end=before + events.live_bytes,
         missing=tuple(missing),
     )
-    return Columns(path, None, op, ids, size, origin=origin)
+    owner_column, times = events.owners()
+    return Columns(
+        path,
+        None,
+        op,
+        ids,
+        size,
+        origin=origin,
+        owner=owner_column if owners else None,
+        owners=tuple(owners),
+        t_ns=times,
+        thread=events.threads(),
+    )
