@@ -30,13 +30,13 @@ class _Event:
     picoseconds: int
     allocates: bool
     allocator: str
+    #: The operation that the event is of; empty if the profile does not say.
+    operation: str
+    thread: int
     addr: int
     requested_bytes: int
     allocation_bytes: int
     bytes_allocated: int
-    #: The operation that the event is of; empty if the profile does not say.
-    operation: str
-    thread: int
 
 
 def read_json(path: str, content: bytes) -> list[Columns]:
@@ -136,7 +136,7 @@ def _event(
             raise fault(path, f"{place}: {key} {number} is not between 0 and {MAX_BYTES}")
         numbers.append(number)
     allocator, operation = (str(figures.get(key, "")) for key in ("allocator_name", "tf_op"))
-    return _Event(picoseconds, name == _ALLOCATION, allocator, *numbers, operation=operation, thread=thread)
+    return _Event(picoseconds, name == _ALLOCATION, allocator, operation, thread, *numbers)
 
 
 def _programs(path: str, found: list[_Event]) -> list[Columns]:
