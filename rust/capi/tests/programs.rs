@@ -81,6 +81,47 @@ fn the_examples_run_with_both_libraries_and_under_the_memory_checker() {
     }
 }
 
+/// Returns the libraries of ggml that Python's package pywhispercpp contains: in the folder that the variable names, or
+/// in the environment of the Python tests.
+fn ggml() -> Option<Vec<PathBuf>> {
+    let environments = Path::new(FOLDER).join("../../.venv/lib");
+    let pythons = fs::read_dir(environments).into_iter().flatten().filter_map(Result::ok);
+    let folders = pythons.map(|python| python.path().join("site-packages/pywhispercpp.libs"));
+    let folder = env::var_os("ALLOTMENT_GGML")
+        .map(PathBuf::from)
+        .into_iter()
+        .chain(folders)
+        .find(|folder| folder.is_dir())?;
+    let files: Vec<PathBuf> =
+        fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    let named = |start: &str| {
+        files
+            .iter()
+            .find(|file| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start)))
+            .cloned()
+    };
+    Some(vec![named("libggml-base")?, named("libggml-cpu")?])
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "what was left out is to be seen")]
+fn ggml_computes_in_a_pool() {
+    let Some(libraries) = ggml().filter(|_| has("gcc")) else {
+        eprintln!("left out: there is no libggml: pip install pywhispercpp, or ALLOTMENT_GGML=folder");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = folder.path().join("ggml");
+    let archive = library("a");
+    let path = libraries[0].parent().expect("a folder");
+    let mut link = vec![archive.as_os_str()];
+    link.extend(libraries.iter().map(|library| library.as_os_str()));
+    link.extend(SYSTEM.iter().map(OsStr::new));
+    compile("gcc", "-std=c11", "ggml.c", &program, &link);
+    let printed = run(Command::new(&program).env("LD_LIBRARY_PATH", path));
+    assert_eq!(printed, "computed in 1200064 bytes\n");
+}
+
 #[test]
 fn pkg_config_finds_an_installed_library() {
     if !has("pkg-config") || !has("gcc") {

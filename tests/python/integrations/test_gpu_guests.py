@@ -13,7 +13,7 @@ from support.cuda import check, run_on_stand_in
 _START = """
 import gc
 import allotment
-from support.guests import Stream, install
+from support.guests.gpu_libraries import Stream, install
 """
 _NOTHING_IS_LEFT = """
 assert pool.stats().num_live == 0, pool.stats()
@@ -338,7 +338,7 @@ def test_a_pool_over_other_memory_is_refused() -> None:
     play(
         """
         import importlib
-        from support.guests import MAKERS
+        from support.guests.gpu_libraries import MAKERS
         allotment.testing.simulate_gpus("1:64MiB")
         pool = allotment.Pool("1MiB")
         for library in MAKERS:

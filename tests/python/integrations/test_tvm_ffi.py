@@ -13,8 +13,8 @@ import pytest
 from allotment import Pool
 from allotment.integrations import tvm_ffi as pooled
 from support.child import run_program
+from support.guests.tvm_ffi_module import Empty, compiled, loaded
 from support.pools.owners import in_use, requested_by_owner
-from support.tvm_ffi_module import Empty, compiled, loaded
 
 
 @pytest.fixture(scope="module")

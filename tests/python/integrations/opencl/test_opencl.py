@@ -10,11 +10,11 @@ import pytest
 import allotment
 from allotment import Pool
 from allotment.integrations import opencl as pooled
-from support.opencl import content, filled, home, pyopencl
+from support.guests.opencl import content, filled, home, pyopencl
 from support.pools.owners import requested_by_owner
 
 cl = pyopencl()
-pytest_plugins = ["support.opencl_fixtures"]
+pytest_plugins = ["support.guests.opencl_fixtures"]
 pytestmark = pytest.mark.usefixtures("nothing_stays_installed")
 
 

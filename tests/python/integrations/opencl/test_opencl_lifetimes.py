@@ -12,11 +12,11 @@ import pytest
 from allotment import Pool
 from allotment.integrations import opencl as pooled
 from support.child import run_program
-from support.opencl import content, filled, home, pyopencl
+from support.guests.opencl import content, filled, home, pyopencl
 from support.pools.owners import in_use
 
 cl = pyopencl()
-pytest_plugins = ["support.opencl_fixtures"]
+pytest_plugins = ["support.guests.opencl_fixtures"]
 pytestmark = pytest.mark.usefixtures("nothing_stays_installed")
 
 

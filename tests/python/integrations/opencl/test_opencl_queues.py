@@ -8,10 +8,10 @@ import pytest
 
 from allotment import Pool
 from allotment.integrations import opencl as pooled
-from support.opencl import content, filled, held_back, home, pyopencl
+from support.guests.opencl import content, filled, held_back, home, pyopencl
 
 cl = pyopencl()
-pytest_plugins = ["support.opencl_fixtures"]
+pytest_plugins = ["support.guests.opencl_fixtures"]
 pytestmark = pytest.mark.usefixtures("nothing_stays_installed")
 
 

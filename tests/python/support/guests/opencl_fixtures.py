@@ -7,7 +7,7 @@ import pytest
 
 from allotment import Pool
 from allotment.integrations import opencl as pooled
-from support.opencl import pyopencl
+from support.guests.opencl import pyopencl
 
 
 @pytest.fixture(scope="session")
