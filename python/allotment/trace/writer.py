@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from allotment._core import Program
@@ -10,7 +10,8 @@ from allotment.trace.files import replace_file
 from allotment.trace.journal import Events
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 
 def write_trace(
@@ -21,6 +22,8 @@ def write_trace(
     *,
     t_ns: "ArrayLike | None" = None,
     thread: "ArrayLike | None" = None,
+    tag: "ArrayLike | None" = None,
+    tags: Sequence[str] = (),
     name: str | None = None,
     header: Mapping[str, Any] | None = None,
     **columns: "ArrayLike",
@@ -34,24 +37,35 @@ def write_trace(
         size: Bytes requested; a free repeats them.
         t_ns: Nanoseconds since the first event.
         thread: Number of the thread that made the call.
+        tag: Who made the allocation, as an index of ``tags``; -1 for unknown.
+        tags: Texts of owners: a name, or a stack with a frame in each line, ``file:line name``, the innermost first.
         name: Name of the program.
         header: Further entries of the header, which must be JSON. Counts of events and bytes are added to it.
         columns: Further columns, which readers ignore.
 
     Raises:
-        ValueError: An event makes no sense, such as a free without an allocation, or columns differ in length.
+        ValueError: An event makes no sense, such as a free without an allocation; columns differ in length; or a tag is
+            not an index of ``tags``.
         OSError: The file cannot be written. A file that was at ``path`` before is unchanged.
     """
     # The import takes longer than the replay of a small trace.
     import numpy as np
 
-    given = {"op": op, "id": id, "size": size, "t_ns": t_ns, "thread": thread, **columns}
+    given = {"op": op, "id": id, "size": size, "t_ns": t_ns, "thread": thread, "tag": tag, **columns}
     arrays = {key: np.asarray(value) for key, value in given.items() if value is not None}
     whole = [np.ascontiguousarray(arrays[key], np.int64) for key in ("op", "id", "size")]
     program = Program(*(one.data if one.size else np.zeros(1, np.int64)[:0].data for one in whole))
     wrong = [key for key, value in arrays.items() if value.shape[:1] != whole[0].shape]
     if wrong:
         raise ValueError(f"column {wrong[0]} has shape {arrays[wrong[0]].shape}, not one entry an event")
+    if tag is None and tags:
+        raise ValueError(
+            "tags needs the column tag, which says the tag of each event"
+        )
+    if tag is not None:
+        outside = arrays["tag"][(arrays["tag"] < -1) | (arrays["tag"] >= len(tags))]
+        if outside.size:
+            raise ValueError(f"tag {outside[0]} is neither -1 nor an index of tags, which has length {len(tags)}")
     allocated = whole[2][whole[0] == 1]
     facts = {
         **({} if name is None else {"name": name}),
@@ -60,10 +74,14 @@ def write_trace(
         "frees": len(whole[0]) - len(allocated),
         "peak_live_bytes": program.peak_live,
         "total_alloc_bytes": int(allocated.sum()),
+        **({} if tag is None else {"owners": len(tags)}),
         **(header or {}),
     }
     arrays |= {"op": whole[0].astype(np.int8), "id": whole[1], "size": whole[2]}
-    _save(os.fspath(path), {"header": np.array(json.dumps(facts)), **arrays})
+    members = {"header": np.array(json.dumps(facts)), **arrays}
+    if tag is not None:
+        members["tags"] = _texts(tags)
+    _save(os.fspath(path), members)
 
 
 def write_events(path: str, events: Events) -> None:
@@ -100,13 +118,19 @@ def write_events(path: str, events: Events) -> None:
         "thread": kept["thread"],
         "pool": pool,
         "tag": kept["tag"],
-        # An array of texts would give each of them the length of the longest.
-        "tags": np.array(json.dumps(events.tags).encode()),
+        "tags": _texts(events.tags),
         "refused_at": np.cumsum(~is_refusal)[is_refusal],
         "refused_size": refused["size"],
         "refused_pool": np.array([index[number] for number in refused["pool"].tolist()], np.int32),
     }
     _save(path, members)
+
+
+def _texts(texts: Sequence[str]) -> "NDArray[np.bytes_]":
+    """Return texts as one JSON list: an array of texts would give each of them the length of the longest."""
+    import numpy as np
+
+    return np.array(json.dumps(list(texts)).encode())
 
 
 def _save(path: str, members: Mapping[str, Any]) -> None:

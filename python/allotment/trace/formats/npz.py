@@ -45,7 +45,34 @@ def read_npz(path: str, file: IO[bytes], *, details: bool = False) -> list[Colum
         times, threads = (
             _optional(archive, name, len(op)) if details else None for name in ("t_ns", "thread")
         )
-        return [Columns(path, header.get("name"), op, ids, size, t_ns=times, thread=threads)]
+        owner, owners = _owners(archive, header, len(op))
+        return [
+            Columns(
+                path,
+                header.get("name"),
+                op,
+                ids,
+                size,
+                owner=owner,
+                owners=owners,
+                t_ns=times,
+                thread=threads,
+            )
+        ]
+
+
+def _owners(
+    archive: Archive, header: dict[str, Any], events: int
+) -> "tuple[memoryview[int] | None, tuple[str, ...]]":
+    """Return the columns ``tag`` and ``tags`` if the header says that they are there: others may have these names."""
+    if not isinstance(header.get("owners"), int):
+        return None, ()
+    owners, owner = _tags(archive), _optional(archive, "tag", events)
+    if owner is not None and any(not -1 <= number < len(owners) for number in set(owner)):
+        raise archive.fault(
+            f"column tag: has a number that is neither -1 nor an index of tags, which has length {len(owners)}"
+        )
+    return owner, tuple(owners)
 
 
 def _optional(archive: Archive, name: str, events: int) -> "memoryview[int] | None":
