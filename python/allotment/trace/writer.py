@@ -59,13 +59,13 @@ def write_trace(
     if wrong:
         raise ValueError(f"column {wrong[0]} has shape {arrays[wrong[0]].shape}, not one entry an event")
     if tag is None and tags:
-        raise ValueError(
-            "tags needs the column tag, which says the tag of each event"
-        )
+        raise ValueError("tags needs the column tag, which says the tag of each event")
     if tag is not None:
         outside = arrays["tag"][(arrays["tag"] < -1) | (arrays["tag"] >= len(tags))]
         if outside.size:
-            raise ValueError(f"tag {outside[0]} is neither -1 nor an index of tags, which has length {len(tags)}")
+            raise ValueError(
+                f"tag {outside[0]} is neither -1 nor an index of tags, which has length {len(tags)}"
+            )
     allocated = whole[2][whole[0] == 1]
     facts = {
         **({} if name is None else {"name": name}),

@@ -49,7 +49,10 @@ def test_details_are_read_only_if_asked_for_and_owners_always(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"tag": [0, 2, 0, 0], "tags": ["a", "b"]}, "tag 2 is neither -1 nor an index of tags, which has length 2"),
+        (
+            {"tag": [0, 2, 0, 0], "tags": ["a", "b"]},
+            "tag 2 is neither -1 nor an index of tags, which has length 2",
+        ),
         ({"tag": [0, -2, 0, 0], "tags": ["a", "b"]}, "tag -2 is neither -1 nor"),
         ({"tags": ["a"]}, "tags needs the column tag"),
         ({"tag": [0, 0], "tags": ["a"]}, "column tag has shape"),
@@ -72,7 +75,11 @@ def test_tags_of_other_writers_are_other_columns(tmp_path: Path, tags: bytes) ->
 @pytest.mark.parametrize(
     ("tag", "tags", "said"),
     [
-        ([0, 0, 5, 0], b'["a"]', "column tag: has a number that is neither -1 nor an index of tags, which has length 1"),
+        (
+            [0, 0, 5, 0],
+            b'["a"]',
+            "column tag: has a number that is neither -1 nor an index of tags, which has length 1",
+        ),
         ([0], b'["a"]', "column tag: has 1 entries for 4 events"),
         ([0, 0, 0, 0], b"[1]", "column tags: must be a JSON list of texts"),
     ],
