@@ -28,13 +28,13 @@ pub(crate) enum CommitMethod {
 }
 
 impl CommitMethod {
-    /// Returns the method for this system.
-    fn of_system() -> Self {
+    /// Returns the method for this system; with `moves`, pages may be moved where the kernel can.
+    fn of_system(moves: bool) -> Self {
         // A limit of data counts writable addresses, too.
         let counts_addresses = strict_overcommit()
             || cfg!(not(target_os = "linux"))
             || getrlimit(Resource::Data).current.is_some();
-        if counts_addresses { Self::Access } else { Self::FirstWrite { moves: true } }
+        if counts_addresses { Self::Access } else { Self::FirstWrite { moves } }
     }
 }
 
@@ -43,6 +43,8 @@ impl CommitMethod {
 pub(crate) struct PageRanges {
     /// Chosen for the first range.
     method: Option<CommitMethod>,
+    /// Whether pages may be moved where the kernel can.
+    moves: bool,
     /// Opened for the first range.
     mover: Option<PageMover>,
     ranges: BTreeMap<u64, PageRange>,
@@ -62,13 +64,17 @@ struct PageRange {
 
 impl Default for PageRanges {
     fn default() -> Self {
-        Self { method: None, mover: None, ranges: BTreeMap::new(), process: process::id() }
+        Self { method: None, moves: true, mover: None, ranges: BTreeMap::new(), process: process::id() }
     }
 }
 
 impl PageRanges {
     pub(crate) fn with_method(method: CommitMethod) -> Self {
         Self { method: Some(method), ..Self::default() }
+    }
+
+    pub(crate) fn without_moves() -> Self {
+        Self { moves: false, ..Self::default() }
     }
 
     pub(crate) fn contains(&self, address: u64) -> bool {
@@ -99,7 +105,8 @@ impl PageRanges {
     }
 
     fn method(&mut self) -> CommitMethod {
-        *self.method.get_or_insert_with(CommitMethod::of_system)
+        let moves = self.moves;
+        *self.method.get_or_insert_with(|| CommitMethod::of_system(moves))
     }
 
     /// Makes a mapping for pages of `page_size` bytes.
@@ -123,11 +130,13 @@ impl PageRanges {
 }
 
 impl HostMemory {
-    /// Creates a source that does not move pages, as where the kernel cannot. For tests.
-    #[doc(hidden)]
+    /// Creates a source that does not move pages, as where the kernel cannot.
+    ///
+    /// Moving needs an open file descriptor. Libraries in the process of a program that closes all descriptors, or counts
+    /// on their numbers, do without.
     #[must_use]
     pub fn without_page_moves() -> Self {
-        Self::with_method(CommitMethod::FirstWrite { moves: false })
+        Self { grants: Arc::default(), pages: PageRanges::without_moves() }
     }
 
     /// Creates a source whose pages are only accessible while they are committed, as under strict overcommit
