@@ -1,0 +1,325 @@
+//! Large blocks: one pool for all of them.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use allotment::{AllocError, Options, Pool, Request};
+
+use crate::entry::Inside;
+use crate::journal::{self, Event};
+use crate::ranges::{self, PAGE};
+use crate::settings::Settings;
+use crate::source::{BlockSource, committed};
+use crate::statistics::{self, Figure};
+use crate::{entry, real, report};
+
+/// The limit of pools without one: above every machine's memory.
+const NO_LIMIT: u64 = 1 << 46;
+/// From this limit on memory comes in huge pages.
+const MIN_LIMIT_FOR_HUGE_PAGES: u64 = 256 << 20;
+/// The page size of the pool below that.
+const SMALL_PAGES: u64 = 64 << 10;
+
+/// Free pages keep their memory up to this part of what is in use, unless the setting is more.
+const KEPT_PART: u64 = 4;
+
+/// Blocks from this size on are moved by the system, page by page; copying a smaller one takes less.
+const MIN_MOVED: usize = 256 << 10;
+
+/// Requests of fewer bytes go to the real allocator: all of them before there is a pool.
+static THRESHOLD: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+static BLOCKS: OnceLock<Blocks> = OnceLock::new();
+
+/// The large blocks of this process.
+pub(crate) struct Blocks {
+    pool: Pool,
+    settings: Settings,
+    /// Bytes of the blocks in whole pages.
+    held: AtomicU64,
+    /// Free memory that could not be given back, in bytes, and some more.
+    stuck: AtomicU64,
+}
+
+/// Whether a request is one for a large block.
+#[inline(always)]
+pub(crate) fn are_large(bytes: usize) -> bool {
+    bytes >= THRESHOLD.load(Ordering::Relaxed)
+}
+
+/// Starts to serve large requests, before the program's `main`.
+pub(crate) fn begin(settings: Settings) -> Result<(), allotment::OptionsError> {
+    let limit = settings.limit.unwrap_or(NO_LIMIT);
+    let page_size = if limit >= MIN_LIMIT_FOR_HUGE_PAGES { None } else { Some(SMALL_PAGES) };
+    let options = Options::new(limit).elastic(true).page_size(page_size).limit_set_by("--limit");
+    let pool = Pool::new(BlockSource::new(), options)?;
+    let threshold = settings.threshold;
+    let blocks = Blocks { pool, settings, held: AtomicU64::new(0), stuck: AtomicU64::new(0) };
+    if BLOCKS.set(blocks).is_ok() {
+        THRESHOLD.store(threshold, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Allocates a large block; `None` if there is no pool for this thread now, and a null pointer if it is refused.
+pub(crate) fn allocate(bytes: usize, alignment: usize, zeroed: bool) -> Option<*mut c_void> {
+    let blocks = BLOCKS.get().filter(|_| !entry::is_inside())?;
+    let _inside = Inside::enter();
+    // A panic would be a fault of the pool. The program gets memory elsewhere then.
+    let block = catch_unwind(AssertUnwindSafe(|| blocks.allocate(bytes, alignment))).ok()?;
+    let Some(block) = block else {
+        set_errno(libc::ENOMEM);
+        return Some(ptr::null_mut());
+    };
+    if zeroed {
+        // SAFETY: the block was just allocated.
+        unsafe { clear(block, bytes) };
+    }
+    ranges::mark_written(block.addr().get(), bytes);
+    Some(block.as_ptr().cast())
+}
+
+/// Frees a block; returns false if it is not the pool's.
+///
+/// # Safety
+/// As for `free`: the block has no other user.
+pub(crate) unsafe fn free(block: *mut c_void) -> bool {
+    let Some(entry) = ranges::block_at(block.addr()) else { return false };
+    let Some(blocks) = BLOCKS.get() else { return false };
+    let errno = errno();
+    let inside = Inside::enter();
+    let bytes = entry.bytes();
+    if bytes == 0 {
+        drop(inside);
+        misuse("free", block);
+    }
+    let _ = catch_unwind(AssertUnwindSafe(|| blocks.free(block, entry)));
+    set_errno(errno);
+    true
+}
+
+/// Returns the usable bytes of a block; `None` if it is not the pool's.
+pub(crate) fn usable_size(block: *mut c_void) -> Option<usize> {
+    match ranges::block_at(block.addr())?.bytes() {
+        0 => misuse("malloc_usable_size", block),
+        bytes => Some(bytes.next_multiple_of(PAGE)),
+    }
+}
+
+/// Changes the size of a block of the pool to that of a large block; `None` if it is not the pool's, or if it must be
+/// moved out of it by hand.
+///
+/// # Safety
+/// As for `realloc`: the block has no other user.
+pub(crate) unsafe fn resize(block: *mut c_void, bytes: usize) -> Option<*mut c_void> {
+    let entry = ranges::block_at(block.addr())?;
+    let blocks = BLOCKS.get()?;
+    let held = entry.bytes();
+    if held == 0 {
+        misuse("realloc", block);
+    }
+    {
+        let _inside = Inside::enter();
+        let resized = catch_unwind(AssertUnwindSafe(|| blocks.resize_in_place(block, entry, bytes)));
+        if resized.is_ok_and(|resized| resized) {
+            return Some(block);
+        }
+    }
+    let moved = allocate(bytes, 1, false)?;
+    if moved.is_null() {
+        return Some(moved);
+    }
+    // SAFETY: both blocks are at least that long, and the new one has no other user.
+    unsafe {
+        move_content(block.cast(), moved.cast(), held.min(bytes));
+        free(block);
+    }
+    Some(moved)
+}
+
+/// Gives the memory of free pages back; returns whether there was any.
+pub(crate) fn trim() -> bool {
+    let Some(blocks) = BLOCKS.get().filter(|_| !entry::is_inside()) else { return false };
+    let _inside = Inside::enter();
+    let trimmed = catch_unwind(AssertUnwindSafe(|| blocks.pool.trim_to(0)));
+    trimmed.is_ok_and(|bytes| bytes.is_ok_and(|bytes| bytes > 0))
+}
+
+impl Blocks {
+    fn allocate(&self, bytes: usize, alignment: usize) -> Option<NonNull<u8>> {
+        statistics::begin(&self.settings);
+        let whole = bytes.checked_next_multiple_of(PAGE)?;
+        let request = Request::new(whole as u64).align((alignment as u64).max(allotment::GRANULE));
+        match self.pool.allocate(request) {
+            Ok(allocation) => {
+                let address = usize::try_from(allocation.address).ok()?;
+                // In a pool whose sizes are all whole pages, and which splits every remainder off, addresses are, too.
+                assert!(address.is_multiple_of(PAGE), "a block starts at a page");
+                ranges::block_at(address)?.set(bytes, allocation.id);
+                self.held.fetch_add(whole as u64, Ordering::Relaxed);
+                let live = statistics::add(Figure::Live, bytes as u64);
+                statistics::raise(Figure::PeakLive, live);
+                statistics::raise(Figure::PeakCommitted, committed());
+                statistics::add(Figure::Blocks, 1);
+                self.record(Event::Allocated, allocation.id, bytes);
+                NonNull::new(ptr::with_exposed_provenance_mut(address))
+            }
+            Err(error) => {
+                let number = statistics::add(Figure::Refused, 1);
+                if number == 1 {
+                    statistics::add(Figure::FirstRefused, bytes as u64);
+                }
+                self.record(Event::Refused, 0, bytes);
+                match error {
+                    AllocError::OutOfMemory(mut refused) => {
+                        if number == 1 {
+                            let _ = self.pool.add_details(&mut refused);
+                        }
+                        report::refused(&refused, number);
+                    }
+                    other => report::print(&other.to_string()),
+                }
+                None
+            }
+        }
+    }
+
+    fn free(&self, block: *mut c_void, entry: &ranges::Block) {
+        // First: the journal may begin with this event, and then with this block. And no other thread may get the address
+        // before the journal has the free.
+        self.record(Event::Freed, entry.id(), entry.bytes());
+        let bytes = entry.take();
+        if bytes == 0 {
+            misuse("free", block);
+        }
+        statistics::subtract(Figure::Live, bytes as u64);
+        let whole = bytes.next_multiple_of(PAGE) as u64;
+        self.held.fetch_sub(whole, Ordering::Relaxed);
+        let freed = self.pool.free(block.addr() as u64);
+        debug_assert!(freed.is_ok(), "a block of the pool");
+        self.give_back();
+    }
+
+    /// Gives the memory of free pages back that are above what is kept: a program that frees and allocates in turns would
+    /// otherwise get cleared pages from the system each time, which takes longer than all else here.
+    fn give_back(&self) {
+        let held = self.held.load(Ordering::Relaxed);
+        let keep = if self.settings.keep == 0 { 0 } else { self.settings.keep.max(held / KEPT_PART) };
+        if committed().saturating_sub(held) <= keep.max(self.stuck.load(Ordering::Relaxed)) {
+            return;
+        }
+        let _ = self.pool.trim_to(held + keep);
+        // Pages that a block has part of stay. The next attempt is when there is more to give.
+        let stays = committed().saturating_sub(self.held.load(Ordering::Relaxed));
+        let stuck = if stays > keep { stays + (keep / 8).max(1 << 20) } else { 0 };
+        self.stuck.store(stuck, Ordering::Relaxed);
+    }
+
+    fn resize_in_place(&self, block: *mut c_void, entry: &ranges::Block, bytes: usize) -> bool {
+        let Some(whole) = bytes.checked_next_multiple_of(PAGE) else { return false };
+        let (before, id) = (entry.bytes(), entry.id());
+        let held = before.next_multiple_of(PAGE);
+        if whole != held && self.pool.resize(block.addr() as u64, whole as u64).is_err() {
+            return false;
+        }
+        if whole > held {
+            ranges::mark_written(block.addr() + held, whole - held);
+        }
+        self.record(Event::Freed, id, before);
+        entry.set(bytes, id);
+        self.record(Event::Allocated, id, bytes);
+        self.held.fetch_add((whole as u64).wrapping_sub(held as u64), Ordering::Relaxed);
+        let live = statistics::add(Figure::Live, (bytes as u64).wrapping_sub(before as u64));
+        statistics::raise(Figure::PeakLive, live);
+        if whole < held {
+            self.give_back();
+        }
+        true
+    }
+
+    fn record(&self, event: Event, id: u64, bytes: usize) {
+        let Some(path) = &self.settings.record else { return };
+        journal::add(path, self.settings.start, event, (id, bytes as u64), || self.live());
+    }
+
+    /// Returns numbers and bytes of the blocks in use.
+    fn live(&self) -> Vec<(u64, u64)> {
+        let Ok(snapshot) = self.pool.snapshot() else { return Vec::new() };
+        let chunks = snapshot.regions.iter().flat_map(|region| &region.chunks).filter(|chunk| chunk.in_use);
+        let block = |chunk: &allotment::ChunkSnapshot| {
+            let bytes = ranges::block_at(usize::try_from(chunk.address).ok()?)?.bytes() as u64;
+            (bytes > 0).then_some((chunk.id, bytes))
+        };
+        chunks.filter_map(block).collect()
+    }
+}
+
+/// Writes zeros to the pages of a block that may hold something else.
+///
+/// # Safety
+/// The block is that long and has no other user.
+unsafe fn clear(block: NonNull<u8>, bytes: usize) {
+    let start = block.addr().get();
+    ranges::each_written(start, bytes.next_multiple_of(PAGE), |from, length| {
+        // SAFETY: a run of pages in the block, which has whole pages.
+        unsafe { block.add(from - start).write_bytes(0, length) };
+    });
+}
+
+/// Moves the content of one block to another. The system moves pages of large ones, which takes less than a copy, and no
+/// second memory; what remains in the first block is zero then.
+///
+/// # Safety
+/// Both blocks are that long, and neither has another user.
+unsafe fn move_content(from: *mut u8, to: *mut u8, bytes: usize) {
+    let whole = bytes.next_multiple_of(PAGE);
+    // SAFETY: the function has no preconditions.
+    let system_page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    if bytes >= MIN_MOVED && usize::try_from(system_page) == Ok(PAGE) {
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
+        // SAFETY: both are whole pages of blocks of the caller's.
+        let moved = unsafe { libc::mremap(from.cast(), whole, whole, flags, to.cast::<c_void>()) };
+        if moved != libc::MAP_FAILED {
+            ranges::mark_zero(from.addr(), whole);
+            return;
+        }
+    }
+    // SAFETY: guaranteed by the caller.
+    unsafe { to.copy_from_nonoverlapping(from, bytes) };
+}
+
+/// Ends the process as the C library does when a program frees what is not allocated: its memory is damaged.
+fn misuse(function: &str, block: *mut c_void) -> ! {
+    report::print(&format!("{function}(): {block:p} is not the start of an allocated block"));
+    // SAFETY: the function has no preconditions.
+    unsafe { libc::abort() }
+}
+
+fn errno() -> i32 {
+    // SAFETY: the address is that of the calling thread's value.
+    unsafe { *libc::__errno_location() }
+}
+
+fn set_errno(number: i32) {
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = number };
+}
+
+/// Copies a block into memory of the real allocator, and frees it: for a block that is not large any more.
+///
+/// # Safety
+/// As for `realloc`: the block has no other user.
+pub(crate) unsafe fn move_out(block: *mut c_void, held: usize, bytes: usize) -> *mut c_void {
+    // SAFETY: guaranteed by the caller; the new memory has no other user.
+    unsafe {
+        let moved = real::malloc(bytes);
+        if !moved.is_null() {
+            moved.cast::<u8>().copy_from_nonoverlapping(block.cast(), held.min(bytes));
+            free(block);
+        }
+        moved
+    }
+}
