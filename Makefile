@@ -172,6 +172,7 @@ bench: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## speed, fill and bookkeep
 	$(BIN)/python benches/python/bench_elastic.py $(TRACES)
 	$(BIN)/python benches/python/bench_onnxruntime.py
 	$(BIN)/python benches/python/bench_opencl.py
+	$(BIN)/python benches/python/bench_run.py
 	$(BIN)/python benches/python/bench_replicas.py
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/python benches/python/bench_operations.py
 	$(BIN)/python benches/draw.py target/bench benches/pictures
@@ -221,6 +222,7 @@ sdist-check: $(VENV)/.tools  ## a wheel from the source distribution, installed 
 	$(PYTHON) -m venv --clear target/sdist/venv
 	target/sdist/venv/bin/pip install --quiet target/sdist/*.whl
 	cd target/sdist && venv/bin/allotment demo >/dev/null
+	cd target/sdist && venv/bin/allotment run --limit 1GiB --quiet -- venv/bin/python -c "import numpy; numpy.ones(1 << 20)"
 
 release-check:  ## what a release must pass besides CI: licences, crates, interfaces, oldest Rust, manylinux wheel
 	PYTHON=$(PYTHON) .ci/release-check

@@ -19,6 +19,7 @@ from allotment.cli.command import (
     Size,
 )
 from allotment.cli.pool_options import EventRange, Export, check_pages, expand_paths, pool_options
+from allotment.cli.programs import record_command, run_command
 
 if TYPE_CHECKING:
     from allotment.trace import ReplayOptions
@@ -57,45 +58,8 @@ def devices(as_json: bool) -> Outcome:
     return Outcome(json.dumps(report.as_dict(), indent=2) + "\n" if as_json else report_text(report))
 
 
-@commands.command("record", context_settings={"ignore_unknown_options": True})
-@click.option(
-    "-o",
-    "--output",
-    default="allotment.npz",
-    show_default=True,
-    metavar="FILE",
-    help="The trace to write. Other processes of the program write FILE.PID.",
-)
-@click.option("--tags", is_flag=True, help="Note which line of Python asked for each allocation.")
-@click.option(
-    "--stacks",
-    type=click.IntRange(0, 64),
-    default=0,
-    show_default=True,
-    metavar="NUMBER",
-    help="Note this many frames of Python's stack for each allocation, the innermost ones. Excludes --tags.",
-)
-@click.option(
-    "--last",
-    type=click.IntRange(1),
-    metavar="NUMBER",
-    help="Keep this many of the last events, and write them when a request is refused, or else at the end.",
-)
-@click.argument("program", metavar="-- PROGRAM...", nargs=-1, required=True, type=click.UNPROCESSED)
-def record_command(
-    output: str, tags: bool, stacks: int, last: int | None, program: tuple[str, ...]
-) -> Outcome:
-    """Run a program and record the events of its pools.
-
-    The trace is readable while the program runs, and after it was killed; with --last it is written at a refusal or at
-    the end only. The exit status is the program's, 128 more
-    than the number of the signal that ended it, or 2 if it cannot be run.
-    """
-    from allotment.cli.record import record_program
-
-    if tags and stacks:
-        raise click.UsageError("'--tags' and '--stacks' exclude each other")
-    return record_program(output, program, tags=tags, stacks=stacks, last=last)
+commands.add_command(record_command)
+commands.add_command(run_command)
 
 
 @commands.command("replay")

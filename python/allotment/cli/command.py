@@ -34,8 +34,9 @@ class Size(click.ParamType[int]):
 
     name = "size"
 
-    def __init__(self, *, minimum: int = 0, multiple_of: int = 1) -> None:
+    def __init__(self, *, minimum: int = 0, maximum: int | None = None, multiple_of: int = 1) -> None:
         self.minimum = minimum
+        self.maximum = maximum
         self.multiple_of = multiple_of
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
@@ -48,6 +49,8 @@ class Size(click.ParamType[int]):
             self.fail(
                 f"{value!r}: must be at least {self.minimum} byte{'s' * (self.minimum > 1)}", param, ctx
             )
+        if self.maximum is not None and nbytes > self.maximum:
+            self.fail(f"{value!r}: must be at most {self.maximum} bytes", param, ctx)
         if nbytes % self.multiple_of:
             self.fail(f"{value!r}: must be a multiple of {self.multiple_of} bytes", param, ctx)
         return nbytes

@@ -8,6 +8,7 @@ import click
 
 from allotment._core import one_line
 from allotment.cli.command import BadInput, Outcome
+from allotment.cli.files import check_output
 
 #: Added to the number of the signal that ended a program, as shells do.
 _SIGNALLED = 128
@@ -29,10 +30,7 @@ def record_program(
         BadInput: The program cannot be run, or the trace cannot be written.
     """
     output = os.path.abspath(output)
-    if os.path.exists(output) and not os.path.isfile(output):
-        raise BadInput(f"-o {output}: is not a regular file")
-    if not os.access(os.path.dirname(output), os.W_OK):
-        raise BadInput(f"-o {output}: cannot be written: its folder is not there or is not writable")
+    check_output("-o", output)
     if os.path.exists(output):
         os.unlink(output)
     settings = {"RECORD": output, "RECORD_STACKS": str(stacks), "RECORD_EVENTS": str(last or 0)}

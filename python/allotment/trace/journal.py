@@ -2,7 +2,8 @@
 
 A recording ends as an ``.npz``, whose directory comes last. Until then its file is a journal, so that it is readable
 when the process is killed: a line with :data:`MAGIC`, then blocks of a length (32 bits), a JSON text of that length,
-and rows of :data:`ROW`.
+and rows of :data:`ROW`. A length of 0 ends it: the library that is loaded into other programs maps its file, which is
+longer than what is written, and counts the rows of its blocks as they come (`rust/preload/src/journal.rs`).
 """
 
 import json
@@ -93,7 +94,7 @@ def read_journal(content: bytes) -> Events:
     while len(content) - at >= _LENGTH.size:
         (length,) = _LENGTH.unpack_from(content, at)
         start = at + _LENGTH.size
-        if len(content) - start < length:
+        if length == 0 or len(content) - start < length:
             break
         facts = _facts(content[start : start + length], at)
         end = start + length + facts["rows"] * _ROW_BYTES

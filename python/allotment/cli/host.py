@@ -1,0 +1,169 @@
+"""The ``run`` command and ``record --host``: any program, with its large blocks of host memory in one pool."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import click
+
+from allotment._core import format_size, one_line
+from allotment.cli.command import BAD_INPUT, BadInput, Outcome
+from allotment.cli.files import check_output
+from allotment.cli.host_figures import read_figures, summary, was_loaded
+from allotment.cli.loadable import problem_of
+
+#: The library, which is beside this file in a wheel, and in a checkout after `make develop`.
+LIBRARY: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "liballotment_preload.so")
+
+#: Added to the number of the signal that ended a program, as shells do.
+_SIGNALLED: Final = 128
+
+#: Bytes from which on a block is large by default: the C library, too, maps each block from there on.
+DEFAULT_THRESHOLD: Final = 128 << 10
+
+#: Bytes of free pages that keep their memory by default: as many as the C library keeps at most.
+DEFAULT_KEEP: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class HostOptions:
+    """Options of a run. All sizes are in bytes."""
+
+    limit: int | None = None
+    threshold: int = DEFAULT_THRESHOLD
+    keep: int = DEFAULT_KEEP
+    #: The trace of the large blocks, and the table of their bytes over time.
+    output: str | None = None
+    timeline: str | None = None
+    #: Whether the figures are printed at the end.
+    has_summary: bool = True
+
+
+def run_host_program(program: Sequence[str], options: HostOptions) -> Outcome:
+    """Run a program with its large blocks in a pool; return its exit status.
+
+    Raises:
+        BadInput: The program cannot be run, the library cannot be loaded into it, or an option cannot be used.
+    """
+    _check(program[0], options)
+    with tempfile.TemporaryDirectory(prefix="allotment-run-") as folder:
+        record = options.output and os.path.abspath(options.output)
+        if record is None and options.timeline is not None:
+            record = os.path.join(folder, "events")
+        environment = os.environ | _environment(options, folder, record)
+        pid, status = _run(program, environment)
+        if not was_loaded(folder, pid):
+            return _not_loaded(program[0])
+        if options.has_summary:
+            for line in summary(read_figures(folder), options.limit, options.threshold):
+                _say(line)
+        if record is not None:
+            _finish(record, options)
+    return Outcome("", status if status >= 0 else _SIGNALLED - status)
+
+
+def _check(program: str, options: HostOptions) -> None:
+    if sys.platform != "linux":
+        raise BadInput(f"only Linux loads a library into other programs, not {sys.platform}")
+    if not os.path.exists(LIBRARY):
+        raise BadInput(f"{LIBRARY} is missing: install the wheel, or run 'make develop' in a checkout")
+    if any(character in LIBRARY for character in ": "):
+        raise BadInput(
+            f"{LIBRARY}: the loader takes no path with a blank or a colon: install allotment elsewhere"
+        )
+    if options.limit is not None and options.limit < options.threshold:
+        raise BadInput(
+            f"--limit {options.limit} is below --threshold {options.threshold}: no large block would fit; raise the "
+            "limit or lower the threshold"
+        )
+    for option, path in (("-o", options.output), ("--timeline", options.timeline)):
+        if path is not None:
+            check_output(option, path)
+    problem = problem_of(program)
+    if problem is not None:
+        raise BadInput(f"{program}: {problem}: nothing was run")
+    # The library never writes to a file that was there.
+    if options.output is not None and os.path.exists(options.output):
+        os.unlink(options.output)
+
+
+def _environment(options: HostOptions, folder: str, record: str | None) -> dict[str, str]:
+    settings = {
+        "THRESHOLD": str(options.threshold),
+        "KEEP": str(options.keep),
+        "STATISTICS": folder,
+        "STARTER": str(os.getpid()),
+        "START": str(time.monotonic_ns()),
+    }
+    if options.limit is not None:
+        settings["LIMIT"] = str(options.limit)
+    if record is not None:
+        settings["RECORD"] = record
+    before = os.environ.get("LD_PRELOAD")
+    preload = LIBRARY if not before else f"{LIBRARY}:{before}"
+    # A run within another one has only its own settings.
+    unset = {name: "" for name in os.environ if name.startswith("ALLOTMENT_HOST_")}
+    return (
+        unset | {f"ALLOTMENT_HOST_{name}": text for name, text in settings.items()} | {"LD_PRELOAD": preload}
+    )
+
+
+def _run(program: Sequence[str], environment: dict[str, str]) -> tuple[int, int]:
+    """Run a program to its end; return the number of its process, and its status as :mod:`subprocess` has it."""
+    problem = None
+    try:
+        process = subprocess.Popen(program, env=environment)
+    except OSError as error:
+        problem = f"{program[0]}: cannot be run: {error.strerror or error}"
+    if problem is not None:
+        raise BadInput(problem)
+    while True:
+        try:
+            return process.pid, process.wait()
+        except KeyboardInterrupt:
+            # The program has received it, too, and decides; the figures are printed in any case.
+            continue
+
+
+def _not_loaded(program: str) -> Outcome:
+    _say(
+        f"{program}: the library was not loaded into it, so that its memory was neither limited nor recorded: "
+        "programs that are linked statically, or run with other rights, load none"
+    )
+    return Outcome("", BAD_INPUT)
+
+
+def _finish(record: str, options: HostOptions) -> None:
+    """Turn the journals into traces, and write the table.
+
+    Raises:
+        BadInput: A file cannot be written.
+    """
+    from allotment.trace.host import finish, host_journals, write_host_timeline
+
+    try:
+        journals = host_journals(record)
+        if options.timeline is not None:
+            write_host_timeline(os.path.abspath(options.timeline), journals)
+        if options.output is None:
+            return
+        for journal in journals:
+            if journal.is_running:
+                _say(
+                    f"{journal.path}: process {journal.pid} still runs and goes on recording; the file is readable"
+                )
+            else:
+                finish(journal)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{options.timeline or record}: {error}") from error
+    if not journals:
+        _say(f"{record} was not written: no process had a block of {format_size(options.threshold)} or more")
+
+
+def _say(text: str) -> None:
+    click.echo(one_line(f"allotment: {text}"), err=True)

@@ -1,0 +1,101 @@
+"""Recordings of large host blocks: journals that the library writes which is loaded into a program."""
+
+import glob
+import os
+import re
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING
+
+from allotment.trace.files import replace_file
+from allotment.trace.journal import MAGIC, Events, read_journal
+from allotment.trace.writer import write_events
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: How the library names its pool: the program and the number of the process.
+_POOL = re.compile(r".*\((\d+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class HostJournal:
+    """The journal of one process."""
+
+    path: str
+    pid: int
+    events: Events
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is still there, and may go on writing."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+
+def host_journals(path: str) -> list[HostJournal]:
+    """Return the journals of a program: ``path``, and ``path.PID`` for each of its other processes.
+
+    Raises:
+        OSError: A file cannot be read.
+        ValueError: A file is damaged.
+    """
+    found = []
+    for name in [path, *sorted(glob.glob(f"{glob.escape(path)}.*"))]:
+        if name != path and not name[len(path) + 1 :].isdigit():
+            continue
+        if not os.path.exists(name):
+            continue
+        with open(name, "rb") as file:
+            content = file.read()
+        if content.startswith(MAGIC):
+            events = read_journal(content)
+            pool = _POOL.fullmatch(next(iter(events.pools.values()), ""))
+            found.append(HostJournal(name, int(pool[1]) if pool else 0, events))
+    return found
+
+
+def finish(journal: HostJournal) -> None:
+    """Make the journal of a process that has ended an ``.npz``, atomically.
+
+    Raises:
+        OSError: The file cannot be written. The journal is unchanged then.
+    """
+    write_events(journal.path, journal.events)
+
+
+def write_host_timeline(path: str, journals: list[HostJournal]) -> None:
+    """Write the bytes of large blocks over time as a table, atomically: ``t_ns,pid,live,refused``.
+
+    A line for each event of each process, in the order of time: nanoseconds since the start of the program, number of
+    the process, bytes of its large blocks after the event, and the bytes of a request that was refused, else 0.
+
+    Raises:
+        OSError: The file cannot be written. A file that was at ``path`` before is unchanged.
+    """
+    import numpy as np
+
+    parts = [_lines(journal) for journal in journals]
+    table = np.concatenate(parts) if parts else np.zeros((0, 4), np.int64)
+    table = table[np.argsort(table[:, 0], kind="stable")]
+
+    def write(file: IO[bytes]) -> None:
+        file.write(b"t_ns,pid,live,refused\n")
+        np.savetxt(file, table, fmt="%d", delimiter=",")
+
+    replace_file(path, write)
+
+
+def _lines(journal: HostJournal) -> "NDArray[np.int64]":
+    import numpy as np
+
+    rows = journal.events.rows
+    sign = np.select([rows["op"] == 1, rows["op"] == 2], [1, -1], 0)
+    live = np.cumsum(sign * rows["size"])
+    refused = np.where(rows["op"] == 3, rows["size"], 0)
+    return np.stack([rows["t_ns"], np.full(len(rows), journal.pid, np.int64), live, refused], axis=1)

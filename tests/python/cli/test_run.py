@@ -1,0 +1,444 @@
+"""``allotment run``: large blocks of host memory of any program, under a limit."""
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from allotment.cli import host
+from allotment.cli.command import BadInput
+from allotment.cli.host import LIBRARY, HostOptions, run_host_program
+from support import child
+from support.command import Done, allotment, complaint
+from support.documents import ROOT
+
+PROGRAMS = ROOT / "tests/preload"
+
+Compile = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """Compile a program in C, once."""
+    folder = tmp_path_factory.mktemp("compiled")
+
+    def compile_program(source: Path, *options: str) -> Path:
+        program = folder / "-".join([source.stem, *(option.lstrip("-") for option in options)])
+        if not program.exists():
+            flags = ["-O1", "-Wall", "-Wno-alloc-size-larger-than", "-pthread", *options]
+            subprocess.run(["cc", *flags, "-o", program, source], check=True)
+        return program
+
+    return compile_program
+
+
+def run(*arguments: str | Path, limit: str = "256MiB", options: Sequence[str] = ()) -> Done:
+    return allotment("run", "--limit", limit, *options, "--", *arguments)
+
+
+def python(program: str, limit: str = "256MiB", options: Sequence[str] = ()) -> Done:
+    return run(sys.executable, "-c", program, limit=limit, options=options)
+
+
+RESIDENT = """
+def resident():  # MiB
+    with open("/proc/self/status") as file:
+        return int(next(line for line in file if line.startswith("VmRSS")).split()[1]) / 1024
+"""
+
+
+def test_a_program_above_its_limit_ends_in_a_memory_error_and_a_report() -> None:
+    done = python("import numpy as np\nkept = []\nwhile True: kept.append(np.ones(1 << 21))")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "MemoryError: Unable to allocate 16.0 MiB for an array" in done.stderr
+    assert re.search(r"allotment: python\S* \(\d+\): out of memory: asked for 16 MiB", done.stderr)
+    assert "limit               256 MiB  268435456 bytes, set by --limit" in done.stderr
+    assert "verdict        full: what is in use and the request together are above the limit" in done.stderr
+    summary = re.fullmatch(
+        r"allotment: python\S* \(\d+\): at most ([\d.]+) MiB of 256 MiB in \d+ large blocks; "
+        r"a request of 16 MiB was refused",
+        done.stderr.splitlines()[-1],
+    )
+    assert summary
+    assert 240 < float(summary[1]) <= 256
+
+
+def test_a_program_that_frees_something_goes_on_after_a_refusal() -> None:
+    program = """
+import numpy as np
+refused = 0
+kept = []
+for _ in range(60):
+    try:
+        kept.append(np.full(1 << 20, 7.0))
+    except MemoryError:
+        refused += 1
+        del kept[::2]
+assert all((one == 7).all() for one in kept)
+print(refused)
+"""
+    done = python(program, limit="64MiB")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 1
+    assert f"{done.stdout.strip()} requests were refused, the first of 8 MiB" in done.stderr
+    # The first refusal in full, nine later ones in a line each.
+    assert done.stderr.count("verdict") == 1
+    assert done.stderr.count("out of memory again: asked for 8 MiB") == min(int(done.stdout) - 1, 9)
+
+
+def test_the_limit_is_used_up_to_its_last_page_whatever_the_order_of_frees() -> None:
+    # Every second block goes, and then one of all that is free: no arrangement of blocks that stay forbids it.
+    program = """
+import numpy as np
+kept = [np.ones(1 << 17) for _ in range(56)]
+del kept[::2]
+np.ones(28 << 17)
+"""
+    done = python(program, limit="64MiB")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("limit", "options", "arguments"),
+    [
+        ("1GiB", ["--threshold", "16KiB"], ["1", "4", "1200", "4000000", "4"]),
+        ("24MiB", ["--threshold", "64KiB", "--keep", "0"], ["2", "3", "1500", "4000000", "4"]),
+        ("300MiB", ["--threshold", "4KiB", "--keep", "1MiB"], ["3", "2", "1500", "1000000", "6"]),
+    ],
+)
+def test_random_calls_of_threads_and_forked_children_keep_all_content(
+    compiled: Compile, tmp_path: Path, limit: str, options: list[str], arguments: list[str]
+) -> None:
+    program = compiled(PROGRAMS / "random_blocks.c")
+    done = run(program, *arguments, limit=limit, options=[*options, "-o", str(tmp_path / "t.npz")])
+    assert done.returncode == 0, done.stderr
+    blocks, refused = map(int, re.findall(r"\d+", done.stdout))
+    assert blocks > 1000
+    assert (refused > 0) == (limit == "24MiB")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(40))
+def test_many_random_calls_keep_all_content(compiled: Compile, seed: int) -> None:
+    program = compiled(PROGRAMS / "random_blocks.c")
+    limit = ["16MiB", "40MiB", "300MiB", "2GiB"][seed % 4]
+    options = [
+        "--threshold",
+        ["4KiB", "32KiB", "128KiB"][seed % 3],
+        "--keep",
+        ["0", "2MiB", "64MiB"][seed % 3],
+    ]
+    arguments = [str(seed), str(1 + seed % 7), "4000", "4000000", "6"]
+    done = run(program, *arguments, limit=limit, options=options)
+    assert done.returncode == 0, done.stderr
+
+
+def test_blocks_of_the_c_library_of_early_code_and_of_threads_that_end(compiled: Compile) -> None:
+    done = run(compiled(PROGRAMS / "other_callers.c"))
+    assert (done.returncode, done.stdout) == (0, "whole\n"), done.stderr
+
+
+def test_a_block_that_is_freed_twice_ends_the_program_as_in_the_c_library() -> None:
+    functions = "import ctypes; c = ctypes.CDLL(None); c.malloc.restype = pointer = ctypes.c_void_p"
+    done = python(f"{functions}; p = pointer(c.malloc(1 << 20)); c.free(p); c.free(p)")
+    assert done.returncode == 128 + signal.SIGABRT
+    assert re.search(r"free\(\): 0x[0-9a-f]+ is not the start of an allocated block", done.stderr)
+
+
+def test_freed_memory_goes_back_to_the_system() -> None:
+    program = (
+        RESIDENT
+        + """
+import ctypes
+import numpy as np
+before = resident()
+kept = [np.ones(1 << 22) for _ in range(8)]
+assert resident() > before + 255
+del kept
+print(int(resident() - before))
+ctypes.CDLL(None).malloc_trim(0)
+print(int(resident() - before))
+"""
+    )
+    done = python(program, limit="1GiB")
+    assert done.returncode == 0, done.stderr
+    after_frees, after_trim = map(int, done.stdout.split())
+    assert 32 < after_frees <= 68  # --keep is 64 MiB
+    assert after_trim < 6
+    done = python(program, limit="1GiB", options=["--keep", "0"])
+    assert int(done.stdout.split()[0]) < 6
+
+
+def test_zeros_take_no_memory_before_they_are_written_also_where_other_blocks_were() -> None:
+    program = (
+        RESIDENT
+        + """
+import numpy as np
+before = resident()
+np.ones(1 << 22)  # 32 MiB of pages that stay, and must be cleared
+zeros = np.zeros(1 << 25)
+assert resident() < before + 40, resident() - before
+assert not zeros.any()
+"""
+    )
+    done = python(program, limit="1GiB")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_block_that_grows_is_moved_without_a_second_copy() -> None:
+    program = (
+        RESIDENT
+        + """
+import ctypes, resource
+c = ctypes.CDLL(None)
+c.malloc.restype = c.realloc.restype = ctypes.c_void_p
+c.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+size = 160 << 20
+block = c.malloc(size)
+ctypes.memset(block, 5, size)
+most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+wall = c.malloc(1 << 20)  # so that the block cannot grow where it is
+for step in range(4):
+    block = c.realloc(block, size + (step + 1 << 20))
+    assert ctypes.c_ubyte.from_address(block + size - 1).value == 5
+print(most, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+    )
+    done = python(program, limit="1GiB")
+    assert done.returncode == 0, done.stderr
+    before, after = map(float, done.stdout.split())
+    assert after < before + 20
+
+
+def test_programs_that_the_program_starts_have_the_same_limit_each() -> None:
+    program = (
+        "import numpy as np\ntry: np.ones(1 << 25)\nexcept MemoryError: print('refused')\nnp.ones(1 << 23)"
+    )
+    done = run(
+        "sh", "-c", f'"{sys.executable}" -c "{program}" && "{sys.executable}" -c "{program}"', limit="128MiB"
+    )
+    assert (done.returncode, done.stdout) == (0, "refused\nrefused\n"), done.stderr
+    assert done.stderr.count("a request of 256 MiB was refused") == 2
+
+
+def test_a_forked_child_frees_what_it_inherited_and_counts_it() -> None:
+    program = """
+import os
+import numpy as np
+kept = np.full(5 << 20, 3.0)  # 40 MiB
+child = os.fork()
+if child == 0:
+    try:
+        np.ones(4 << 20)
+        os._exit(1)
+    except MemoryError:
+        pass
+    del kept
+    more = np.ones(6 << 20)
+    os._exit(0 if more.all() else 2)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert (kept == 3).all()
+"""
+    done = python(program, limit="64MiB")
+    assert done.returncode == 0, done.stderr
+    # What the child wrote to is its own: its refusal, and its 48 MiB beside the parent's 40.
+    first, second = [line for line in done.stderr.splitlines() if ": at most " in line]
+    assert "a request of 32 MiB was refused" in first
+    assert "refused" not in second
+
+
+def test_many_threads_fork_while_others_allocate() -> None:
+    program = """
+import os, threading
+import numpy as np
+def work():
+    for size in range(60):
+        assert (np.full(20_000 + size * 500, 2.0) == 2).all()
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads: thread.start()
+for _ in range(10):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if (np.full(100_000, 1.0) == 1).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+for thread in threads: thread.join()
+"""
+    done = python(program)
+    assert done.returncode == 0, done.stderr
+
+
+def test_other_programs_sort_compile_and_end_as_ever(tmp_path: Path) -> None:
+    text = tmp_path / "numbers"
+    text.write_text("".join(f"{number * 7919 % 200_003}\n" for number in range(200_000)))
+    done = run("sort", "-n", text)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == sorted(text.read_text().split(), key=int)
+    assert re.search(r"allotment: sort \(\d+\): at most", done.stderr)
+    program = tmp_path / "other_callers"
+    done = run("cc", "-O2", "-w", "-pthread", "-o", program, PROGRAMS / "other_callers.c")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert subprocess.run([program], capture_output=True, check=True).stdout == b"whole\n"
+
+
+@pytest.mark.parametrize(("end", "status"), [("exit 7", 7), ("kill -9 $$", 137), ("exec true", 0)])
+def test_the_exit_status_is_the_programs(end: str, status: int) -> None:
+    assert run("sh", "-c", end).returncode == status
+
+
+def test_an_interrupt_is_the_programs_and_the_figures_are_printed() -> None:
+    program = "import numpy as np, time\na = np.ones(1 << 20)\nprint('ready', flush=True)\n"
+    program += "try: time.sleep(60)\nexcept KeyboardInterrupt: raise SystemExit(5)"
+    command = [
+        sys.executable,
+        "-m",
+        "allotment",
+        "run",
+        "--limit",
+        "1GiB",
+        "--",
+        sys.executable,
+        "-c",
+        program,
+    ]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=child.environment(), start_new_session=True, **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdout.readline() == "ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 5
+    assert "at most" in errors
+
+
+def test_a_quiet_run_and_one_without_large_blocks() -> None:
+    done = run("true")
+    assert re.fullmatch("allotment: no process had a block of 128 KiB or more\n", done.stderr)
+    assert run("true", options=["--quiet"]).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--limit", "1000KiB", "--", "true"], "must be at least 1048576 bytes"),
+        (["--limit", "70TiB", "--", "true"], "must be at most 70368744177664 bytes"),
+        (["--limit", "much", "--", "true"], "size 'much': not a size"),
+        (["--limit", "1GiB", "--threshold", "1KiB", "--", "true"], "must be at least 4096 bytes"),
+        (["--limit", "2MiB", "--threshold", "4MiB", "--", "true"], "no large block would fit"),
+        (
+            ["--limit", "1GiB", "--", "no-such-program"],
+            "no-such-program: cannot be run: No such file or directory",
+        ),
+        (
+            ["--limit", "1GiB", "-o", "/no/such/folder/t", "--", "true"],
+            "-o /no/such/folder/t: cannot be written",
+        ),
+        (["--limit", "1GiB", "--timeline", "/", "--", "true"], "--timeline /: is not a regular file"),
+        (["--", "true"], "Missing option '--limit'"),
+        (["--limit", "1GiB"], "Missing argument"),
+    ],
+)
+def test_bad_input_is_told_in_a_line(arguments: list[str], text: str) -> None:
+    assert text in complaint(allotment("run", *arguments))
+
+
+def test_a_static_program_is_not_run(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled(PROGRAMS / "other_callers.c", "-static")
+    line = complaint(run(program))
+    assert line.endswith(
+        "it is linked statically, so that the system loads no library into it: nothing was run"
+    )
+    script = tmp_path / "script"
+    script.write_text(f"#!{program}\n")
+    script.chmod(0o755)
+    assert "linked statically" in complaint(run(script))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a program of another user")
+def test_a_program_with_the_rights_of_another_user_is_not_run(compiled: Compile, tmp_path: Path) -> None:
+    program = tmp_path / "other"
+    program.write_bytes(compiled(PROGRAMS / "other_callers.c").read_bytes())
+    os.chown(program, 12345, 12345)
+    program.chmod(stat.S_ISUID | 0o755)
+    assert "with the rights of another user or group" in complaint(run(program))
+
+
+def test_a_program_that_the_library_was_not_loaded_into_is_told(
+    compiled: Compile, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # One that looked as if it would be.
+    monkeypatch.setattr(host, "problem_of", lambda _: None)
+    program = compiled(PROGRAMS / "other_callers.c", "-static")
+    outcome = run_host_program([str(program)], HostOptions(1 << 30))
+    assert outcome.status == 2
+    out, errors = capfd.readouterr()
+    assert out == "whole\n"
+    assert "the library was not loaded into it, so that its memory was neither limited nor recorded" in errors
+
+
+def test_without_the_library_there_is_a_line_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "LIBRARY", "/no/such/library.so")
+    with pytest.raises(BadInput, match="install the wheel, or run 'make develop'"):
+        run_host_program(["true"], HostOptions(1 << 30))
+
+
+def test_the_library_takes_the_place_of_memory_functions_and_of_nothing_else() -> None:
+    names = subprocess.run(
+        ["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True
+    ).stdout
+    functions = (
+        "malloc calloc realloc reallocarray free free_sized free_aligned_sized memalign aligned_alloc "
+    )
+    functions += "posix_memalign valloc pvalloc malloc_usable_size malloc_trim"
+    assert sorted(line.split()[-1] for line in names.splitlines()) == sorted(functions.split())
+
+
+def test_another_library_that_is_loaded_first_stays() -> None:
+    program = "import os; print(os.environ['LD_PRELOAD'])"
+    environment = {"LD_PRELOAD": "libm.so.6"}
+    done = allotment("run", "--limit", "1GiB", "--", sys.executable, "-c", program, environment=environment)
+    assert done.stdout == f"{LIBRARY}:libm.so.6\n"
+
+
+def test_a_run_within_a_run_has_its_own_limit() -> None:
+    inner = json.dumps("import numpy as np; np.ones(1 << 23)")
+    command = f"{sys.executable} -m allotment run --limit 32MiB --quiet -- {sys.executable} -c {inner}"
+    done = run("sh", "-c", command, limit="1GiB")
+    assert done.returncode == 1
+    assert "limit                32 MiB" in done.stderr
+
+
+def test_a_standard_error_without_a_reader_does_not_end_the_program() -> None:
+    program = "import numpy as np\ntry: np.ones(1 << 24)\nexcept MemoryError: print('refused', flush=True)"
+    command = [
+        sys.executable,
+        "-m",
+        "allotment",
+        "run",
+        "--limit",
+        "64MiB",
+        "--quiet",
+        "--",
+        sys.executable,
+        "-c",
+    ]
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [*command, f"import signal; signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n{program}"],
+            env=child.environment(),
+            stdout=subprocess.PIPE,
+            stderr=writer,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stdout) == (0, "refused\n")
