@@ -1,4 +1,7 @@
-"""The command line: arguments, progress, exit status."""
+"""The command line: arguments, progress, exit status.
+
+Longer than 300 lines: the options of each command, with their texts.
+"""
 
 import json
 import os

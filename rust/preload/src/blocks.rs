@@ -14,7 +14,7 @@ use crate::ranges::{self, PAGE};
 use crate::settings::Settings;
 use crate::source::{BlockSource, committed};
 use crate::statistics::{self, Figure};
-use crate::{entry, real, report};
+use crate::{content, entry, real, report};
 
 /// The limit of pools without one: above every machine's memory.
 const NO_LIMIT: u64 = 1 << 46;
@@ -25,9 +25,6 @@ const SMALL_PAGES: u64 = 64 << 10;
 
 /// Free pages keep their memory up to this part of what is in use, unless the setting is more.
 const KEPT_PART: u64 = 4;
-
-/// Blocks from this size on are moved by the system, page by page; copying a smaller one takes less.
-const MIN_MOVED: usize = 256 << 10;
 
 /// Requests of fewer bytes go to the real allocator: all of them before there is a pool.
 static THRESHOLD: AtomicUsize = AtomicUsize::new(usize::MAX);
@@ -76,7 +73,7 @@ pub(crate) fn allocate(bytes: usize, alignment: usize, zeroed: bool) -> Option<*
     };
     if zeroed {
         // SAFETY: the block was just allocated.
-        unsafe { clear(block, bytes) };
+        unsafe { content::clear(block, bytes) };
     }
     ranges::mark_written(block.addr().get(), bytes);
     Some(block.as_ptr().cast())
@@ -134,7 +131,7 @@ pub(crate) unsafe fn resize(block: *mut c_void, bytes: usize) -> Option<*mut c_v
     }
     // SAFETY: both blocks are at least that long, and the new one has no other user.
     unsafe {
-        move_content(block.cast(), moved.cast(), held.min(bytes));
+        content::move_pages(block.cast(), moved.cast(), held.min(bytes));
         free(block);
     }
     Some(moved)
@@ -255,40 +252,6 @@ impl Blocks {
         };
         chunks.filter_map(block).collect()
     }
-}
-
-/// Writes zeros to the pages of a block that may hold something else.
-///
-/// # Safety
-/// The block is that long and has no other user.
-unsafe fn clear(block: NonNull<u8>, bytes: usize) {
-    let start = block.addr().get();
-    ranges::each_written(start, bytes.next_multiple_of(PAGE), |from, length| {
-        // SAFETY: a run of pages in the block, which has whole pages.
-        unsafe { block.add(from - start).write_bytes(0, length) };
-    });
-}
-
-/// Moves the content of one block to another. The system moves pages of large ones, which takes less than a copy, and no
-/// second memory; what remains in the first block is zero then.
-///
-/// # Safety
-/// Both blocks are that long, and neither has another user.
-unsafe fn move_content(from: *mut u8, to: *mut u8, bytes: usize) {
-    let whole = bytes.next_multiple_of(PAGE);
-    // SAFETY: the function has no preconditions.
-    let system_page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    if bytes >= MIN_MOVED && usize::try_from(system_page) == Ok(PAGE) {
-        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
-        // SAFETY: both are whole pages of blocks of the caller's.
-        let moved = unsafe { libc::mremap(from.cast(), whole, whole, flags, to.cast::<c_void>()) };
-        if moved != libc::MAP_FAILED {
-            ranges::mark_zero(from.addr(), whole);
-            return;
-        }
-    }
-    // SAFETY: guaranteed by the caller.
-    unsafe { to.copy_from_nonoverlapping(from, bytes) };
 }
 
 /// Ends the process as the C library does when a program frees what is not allocated: its memory is damaged.

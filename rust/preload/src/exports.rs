@@ -5,10 +5,8 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
+use crate::real::ALIGNMENT;
 use crate::{blocks, ranges, real};
-
-/// The alignment that `malloc` promises.
-const ALIGNMENT: usize = 16;
 
 /// As the C function.
 ///

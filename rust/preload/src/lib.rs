@@ -2,9 +2,11 @@
 #![cfg(target_os = "linux")]
 
 mod blocks;
+mod content;
 mod entry;
 mod exports;
 mod journal;
+mod own_allocator;
 mod ranges;
 mod real;
 mod report;
@@ -16,7 +18,7 @@ pub use exports::*;
 use settings::Settings;
 
 #[global_allocator]
-static ALLOCATOR: real::RealAllocator = real::RealAllocator;
+static ALLOCATOR: own_allocator::RealAllocator = own_allocator::RealAllocator;
 
 /// Runs when the library is loaded, before the program's `main`.
 #[used]

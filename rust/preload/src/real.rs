@@ -3,7 +3,6 @@
 //! Its functions are found by `dlsym`, which may allocate itself. What is allocated meanwhile comes from a small buffer and
 //! is never reused.
 
-use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
 use std::ptr;
@@ -12,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 /// Bytes of the buffer for what `dlsym` allocates: some hundred in the C library.
 const BUFFER_BYTES: usize = 16 << 10;
 /// Alignment of every allocation, as the C library promises it.
-const ALIGNMENT: usize = 16;
+pub(crate) const ALIGNMENT: usize = 16;
 
 #[repr(align(16))]
 struct Buffer {
@@ -219,62 +218,6 @@ fn bytes_in_buffer(block: *mut c_void) -> Option<usize> {
     // SAFETY: an address in the buffer is one that `from_buffer` returned, behind its size.
     #[expect(clippy::cast_ptr_alignment, reason = "a multiple of 16")]
     Some(unsafe { block.cast::<u8>().sub(ALIGNMENT).cast::<usize>().read() })
-}
-
-/// The allocator of this library itself: its tables never come from its own pool.
-pub(crate) struct RealAllocator;
-
-// SAFETY: the C functions keep the promises of the trait: alignment, sizes, and null on failure.
-unsafe impl GlobalAlloc for RealAllocator {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: any size is allowed; the alignment is a power of two.
-        unsafe {
-            if layout.align() <= ALIGNMENT {
-                malloc(layout.size()).cast()
-            } else {
-                let mut block = ptr::null_mut();
-                if posix_memalign(&raw mut block, layout.align(), layout.size()) == 0 {
-                    block.cast()
-                } else {
-                    ptr::null_mut()
-                }
-            }
-        }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as above.
-        unsafe {
-            if layout.align() <= ALIGNMENT {
-                return calloc(1, layout.size()).cast();
-            }
-            let block = self.alloc(layout);
-            if !block.is_null() {
-                block.write_bytes(0, layout.size());
-            }
-            block
-        }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, _layout: Layout) {
-        // SAFETY: the block comes from one of the functions above.
-        unsafe { free(block.cast()) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // SAFETY: as above; the C function keeps an alignment of 16 only.
-        unsafe {
-            if layout.align() <= ALIGNMENT {
-                return realloc(block.cast(), bytes).cast();
-            }
-            let moved = self.alloc(Layout::from_size_align_unchecked(bytes, layout.align()));
-            if !moved.is_null() {
-                moved.copy_from_nonoverlapping(block, layout.size().min(bytes));
-                self.dealloc(block, layout);
-            }
-            moved
-        }
-    }
 }
 
 /// The most bytes at the end of the C library's heap that are kept.
