@@ -28,7 +28,7 @@ TARGET = ROOT / "target" / "mutations"
 #: The most time to build and run one test; a broken rule may make it hang.
 DEADLINE_SECONDS = 400
 #: Where the rules are implemented.
-SOURCES = ("rust/core/src", "rust/sync/src")
+SOURCES = ("rust/core/src", "rust/sync/src", "rust/opencl/src")
 #: A block of methods, and a function or constant.
 IMPL = re.compile(r"^impl(?:<[^{]*?>)? (?:[^{]*? for )?(?P<type>\w+)[^{]*\{.*?^\}", re.M | re.S)
 ITEM = re.compile(
@@ -95,8 +95,9 @@ def copy_tree(to: Path) -> None:
 
 def run_tests(tree: Path, program: str, tests: list[str]) -> Result:
     """Run tests by their full names, without warnings about broken code."""
-    package, name = ("allotment-sync", "loom") if program == "lock" else ("allotment", program)
-    which = ["--lib"] if program == "lib" else ["--test", name]
+    elsewhere = {"lock": ("allotment-sync", "loom"), "opencl": ("allotment-opencl", "lib")}
+    package, name = elsewhere.get(program, ("allotment", program))
+    which = ["--lib"] if name == "lib" else ["--test", name]
     if program == "histories":
         which += ["--features", "decisions"]
     flags = "--cap-lints=allow"
@@ -184,12 +185,16 @@ def check_test(mutation: Mutation) -> None:
         files = [path for folder in SOURCES for path in (ROOT / folder).rglob("tests.rs")]
     elif mutation.program == "lock":
         files = [ROOT / "rust" / "sync" / "tests" / "loom.rs"]
+    elif mutation.program == "opencl":
+        files = [ROOT / "rust" / "opencl" / "src" / "tests.rs"]
     else:
         program = ROOT / "tests" / "core" / mutation.program
         files = [program.with_suffix(".rs"), *program.glob("*.rs")]
     text = "\n".join(path.read_text() for path in files)
     *modules, name = mutation.test.split("::")
-    known = all(re.search(rf"\b{module}\b", text) for module in modules if mutation.program != "lib")
+    known = all(
+        re.search(rf"\b{module}\b", text) for module in modules if mutation.program not in ("lib", "opencl")
+    )
     if not known or not re.search(rf"\bfn {name}\b", text):
         raise MutationError(f"{mutation.rule}: {mutation.program} has no test {mutation.test}")
 

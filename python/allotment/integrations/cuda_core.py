@@ -13,14 +13,15 @@ A refusal is ``allotment.OutOfMemoryError``, a ``MemoryError``.
 Signatures are those of cuda-core 1.2. Tested with stand-ins for cuda.core and the driver. It has not run on a GPU yet.
 """
 
-from types import TracebackType
+from contextlib import ExitStack
 from typing import Any, Final
 
 from allotment._core import Pool
 from allotment.arrays.optional_package import find_attribute, load_package
 from allotment.devices.device_tuples import LogicalDevice
-from allotment.integrations.installations import Installations, stream_handle
-from allotment.integrations.pool_argument import as_cuda_pool
+from allotment.integrations.shared.block import Block
+from allotment.integrations.shared.installations import Installations, stream_handle
+from allotment.integrations.shared.pool_argument import as_cuda_pool
 
 _INSTALL: Final = "pip install 'cuda-core[cu12]>=1.0' or 'cuda-core[cu13]>=1.0', whichever the driver runs"
 
@@ -117,8 +118,8 @@ def uninstall() -> None:
     _installed.remove()
 
 
-class use:  # noqa: N801 - reads as a statement
-    """Context manager that lets ``cuda.core.Device(n).allocate`` of this thread take memory from a pool in its block.
+def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
+    """Return a context manager that lets this thread's ``cuda.core.Device(n).allocate`` take memory from a pool.
 
     Args:
         pool_or_device: A pool, a logical device or its name, as for ``install``.
@@ -128,23 +129,18 @@ class use:  # noqa: N801 - reads as a statement
         TypeError: ``pool_or_device`` is neither a pool nor a device.
         ValueError: The pool is not over memory of a CUDA device.
     """
+    pool, device = as_cuda_pool(pool_or_device, "cuda.core")
+    resource = _make(pool, device)
+    owner = find_attribute(_load_cuda_core(), "Device", _INSTALL)(device)
+    return Block(lambda: _serve(owner, resource))
 
-    __slots__ = ("_former", "_owner", "_resource")
 
-    def __init__(self, pool_or_device: Pool | LogicalDevice | str) -> None:
-        pool, device = as_cuda_pool(pool_or_device, "cuda.core")
-        self._resource = _make(pool, device)
-        self._owner = find_attribute(_load_cuda_core(), "Device", _INSTALL)(device)
-        self._former: Any = None
-
-    def __enter__(self) -> None:
-        self._former = self._owner.memory_resource
-        self._owner.memory_resource = self._resource
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._owner.memory_resource = self._former
+def _serve(owner: Any, resource: Any) -> ExitStack:
+    """Make a resource that of a device; return what undoes it."""
+    undo = ExitStack()
+    undo.callback(setattr, owner, "memory_resource", owner.memory_resource)
+    owner.memory_resource = resource
+    return undo
 
 
 __all__ = ["install", "memory_resource", "uninstall", "use"]

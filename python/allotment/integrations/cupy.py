@@ -21,15 +21,15 @@ Tested with CuPy's wheel 14.2 without a GPU, and with stand-ins for CuPy and the
 
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Final
 
 from allotment._core import Pool
 from allotment.arrays.cupy import PoolAllocator, load_cupy
 from allotment.arrays.optional_package import find_attribute
 from allotment.devices.device_tuples import LogicalDevice
-from allotment.integrations.installations import Installations
-from allotment.integrations.pool_argument import as_cuda_pool
+from allotment.integrations.shared.block import Block
+from allotment.integrations.shared.installations import Installations
+from allotment.integrations.shared.pool_argument import as_cuda_pool
 
 _INSTALL: Final = "pip install --upgrade cupy-cuda12x or cupy-cuda13x"
 
@@ -110,8 +110,8 @@ def _outside_of_blocks(work: Callable[[], None]) -> None:
         raise failed[0]
 
 
-class use:  # noqa: N801 - reads as a statement
-    """Context manager that lets CuPy take memory from a pool in its block, in this thread only. Blocks nest.
+def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
+    """Return a context manager that lets CuPy take memory from a pool in its block, in this thread only. Blocks nest.
 
     Args:
         pool_or_device: A pool, a logical device or its name, as for ``install``.
@@ -121,23 +121,10 @@ class use:  # noqa: N801 - reads as a statement
         TypeError: ``pool_or_device`` is neither a pool nor a device.
         ValueError: The pool is not over memory of a CUDA device.
     """
-
-    __slots__ = ("_block", "_cupy", "_device", "_pool")
-
-    def __init__(self, pool_or_device: Pool | LogicalDevice | str) -> None:
-        self._cupy = load_cupy()
-        self._pool, self._device = as_cuda_pool(pool_or_device, "CuPy")
-        self._block: Any = None
-
-    def __enter__(self) -> None:
-        allocator = _DeviceAllocator(self._cupy, PoolAllocator(self._pool, self._device))
-        self._block = find_attribute(self._cupy, "cuda.using_allocator", _INSTALL)(allocator)
-        self._block.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._block.__exit__(kind, value, trace)
+    cupy = load_cupy()
+    pool, device = as_cuda_pool(pool_or_device, "CuPy")
+    using = find_attribute(cupy, "cuda.using_allocator", _INSTALL)
+    return Block(lambda: using(_DeviceAllocator(cupy, PoolAllocator(pool, device))))
 
 
 __all__ = ["install", "uninstall", "use"]

@@ -24,7 +24,7 @@ from typing import Any, Final
 from allotment._core import Pool
 from allotment.arrays.optional_package import find_attribute, load_package
 from allotment.devices.device_tuples import LogicalDevice
-from allotment.integrations.pool_argument import as_cuda_pool
+from allotment.integrations.shared.pool_argument import as_cuda_pool
 
 _INSTALL: Final = "pip install numba-cuda[cu12] or numba-cuda[cu13], whichever the driver runs"
 #: The version of Numba's interface for memory managers.

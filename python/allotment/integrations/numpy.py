@@ -66,7 +66,7 @@ import numpy as np
 from allotment._core import ArrayMemory, Pool
 from allotment.devices.device_tuples import LogicalDevice
 from allotment.integrations.numpy_refusals import add_report, uncaught
-from allotment.integrations.pool_argument import as_pool
+from allotment.integrations.shared.pool_argument import as_pool
 
 #: NumPy versions that ``process_wide`` was tested with: from the first to before the second.
 _TESTED: Final = ((2, 0), (2, 6))

@@ -26,15 +26,15 @@ process.
 ``owner_tags`` the owner is ``onnxruntime``, or the thread's tag.
 """
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from allotment import _core
 from allotment._core import GuestMemory, Pool
 from allotment.arrays.optional_package import load_package
 from allotment.devices.device_tuples import LogicalDevice
-from allotment.integrations.pool_argument import as_pool
-from allotment.integrations.process_wide import ProcessWide
+from allotment.integrations.shared.block import Block
+from allotment.integrations.shared.pool_argument import as_pool
+from allotment.integrations.shared.process_wide import ProcessWide
 
 if TYPE_CHECKING:
     from onnxruntime import SessionOptions
@@ -73,8 +73,8 @@ def uninstall() -> None:
     _pools.uninstall()
 
 
-class use:  # noqa: N801 - reads as a statement
-    """Context manager that makes a pool the CPU allocator of the sessions created in its block. Blocks nest.
+def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
+    """Return a context manager that makes a pool the CPU allocator of the sessions created in its block. Blocks nest.
 
     Sessions keep the pool after the block. The block applies to every thread, so while one thread is in a block, others
     cannot enter one.
@@ -90,19 +90,8 @@ class use:  # noqa: N801 - reads as a statement
         RuntimeError: On entry: another thread is in a block; or ONNX Runtime is too old, or refuses the allocator. Or
             the pool was created before a fork, in the parent process.
     """
-
-    __slots__ = ("_memory",)
-
-    def __init__(self, pool_or_device: Pool | LogicalDevice | str) -> None:
-        self._memory = _memory(pool_or_device)
-
-    def __enter__(self) -> None:
-        _pools.enter(self._memory, self)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _pools.leave(self)
+    memory = _memory(pool_or_device)
+    return Block(lambda: _pools.begin(memory))
 
 
 def session_options() -> "SessionOptions":

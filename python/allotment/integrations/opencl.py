@@ -34,16 +34,17 @@ pool over ``source(context)``; views of arrays have offsets and do not need them
 Tested with pyopencl 2026.1 and PoCL, on a CPU. It has not run on a GPU yet.
 """
 
-import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from allotment._core import OpenClAllocator, OpenClSource, Pool
 from allotment.arrays.optional_package import load_package
 from allotment.devices.device_tuples import LogicalDevice
-from allotment.integrations.pool_argument import as_pool
-from allotment.integrations.process_wide import ProcessWide
+from allotment.integrations import opencl_arrays
+from allotment.integrations.opencl_arrays import Arrays
+from allotment.integrations.shared.block import Block
+from allotment.integrations.shared.pool_argument import as_pool
+from allotment.integrations.shared.process_wide import ProcessWide
 
 if TYPE_CHECKING:
     from pyopencl import Buffer, CommandQueue, Context
@@ -125,8 +126,8 @@ def uninstall() -> None:
     _installed.uninstall()
 
 
-class use:  # noqa: N801 - reads as a statement
-    """Context manager that puts arrays of pyopencl that are made in its block without an allocator into a pool.
+def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
+    """Return a context manager that puts arrays of pyopencl that are made without an allocator into a pool.
 
     Blocks nest, and apply to their thread.
 
@@ -139,25 +140,11 @@ class use:  # noqa: N801 - reads as a statement
         ValueError: The device does not exist or has no pool.
         RuntimeError: The pool was created before a fork, in the parent process.
     """
-
-    __slots__ = ("_arrays", "_former")
-
-    def __init__(self, pool_or_device: Pool | LogicalDevice | str) -> None:
-        self._arrays = _Arrays(_pyopencl(), as_pool(pool_or_device))
-
-    def __enter__(self) -> None:
-        self._former = _of_thread.arrays
-        _hook.add()
-        _of_thread.arrays = self._arrays
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _of_thread.arrays = self._former
-        _hook.remove()
+    arrays = _Arrays(_pyopencl(), as_pool(pool_or_device))
+    return Block(lambda: opencl_arrays.serve_thread(arrays))
 
 
-class _Arrays:
+class _Arrays(Arrays):
     """The memory of arrays that are made without an allocator."""
 
     def __init__(self, cl: Any, pool: Pool) -> None:
@@ -176,86 +163,6 @@ class _Arrays:
                 made = None
             self._allocators[key] = made
         return self._allocators[key]
-
-
-class _OfThread(threading.local):
-    """The memory of the innermost ``use`` block of this thread."""
-
-    arrays: _Arrays | None = None
-
-
-_of_thread: Final = _OfThread()
-#: That of the process.
-_of_process: _Arrays | None = None
-
-
-class _Hook:
-    """Replaces the function that makes an array of pyopencl, while an installation or a block needs it."""
-
-    def __init__(self) -> None:
-        self._lock: Final = threading.RLock()
-        self._needed = 0
-        self._former: Any = None
-        self._ours: Any = None
-
-    def add(self) -> None:
-        array = _array_class()
-        with self._lock:
-            self._needed += 1
-            if self._needed == 1:
-                self._former = array.__init__
-                self._ours = array.__init__ = _making_arrays(self._former)
-
-    def remove(self) -> None:
-        array = _array_class()
-        with self._lock:
-            self._needed -= 1
-            # A program that has replaced it meanwhile keeps that; ours does nothing then.
-            if self._needed == 0 and array.__init__ is self._ours:
-                array.__init__ = self._former
-
-
-def _array_class() -> Any:
-    import pyopencl.array
-
-    return pyopencl.array.Array
-
-
-_hook: Final = _Hook()
-
-
-def _making_arrays(former: Callable[..., None]) -> Callable[..., None]:
-    def __init__(  # noqa: N807 - it takes the place of one
-        self: Any,
-        cq: Any,
-        shape: Any,
-        dtype: Any,
-        order: Any = "C",
-        allocator: Any = None,
-        data: Any = None,
-        *arguments: Any,
-        **options: Any,
-    ) -> None:
-        made = None
-        if allocator is None and data is None:
-            arrays = _of_thread.arrays or _of_process
-            made = arrays and _of_array(arrays, cq, options)
-        former(self, cq, shape, dtype, order, made or allocator, data, *arguments, **options)
-        if made:
-            # What is made of the array later has no allocator either.
-            self.allocator = None
-
-    return __init__
-
-
-def _of_array(arrays: _Arrays, cq: Any, options: dict[str, Any]) -> "Allocate | None":
-    """Return the allocator for an array by the arguments with which it is made."""
-    cl = _pyopencl()
-    queue = cq if isinstance(cq, cl.CommandQueue) else options.get("_queue")
-    context = cq if isinstance(cq, cl.Context) else options.get("_context")
-    if queue is not None and context is None:
-        context = queue.context
-    return None if context is None else arrays.allocator(context, queue)
 
 
 def _make(cl: Any, pool: Pool, context: Any, queue: Any) -> "Allocate":
@@ -316,15 +223,6 @@ def _context_and_queue(cl: Any, given: Any) -> tuple[Any, Any]:
     raise TypeError(f"expected a pyopencl.Context or a pyopencl.CommandQueue, not {type(given).__name__}")
 
 
-def _change(arrays: _Arrays | None, former: _Arrays | None) -> None:
-    global _of_process
-    if former is None:
-        _hook.add()
-    _of_process = arrays
-    if arrays is None:
-        _hook.remove()
-
-
-_installed: "Final[ProcessWide[_Arrays]]" = ProcessWide("OpenCL", _change)
+_installed: "Final[ProcessWide[Arrays]]" = ProcessWide("OpenCL", opencl_arrays.serve_process)
 
 __all__ = ["allocator", "install", "source", "uninstall", "use"]

@@ -24,15 +24,15 @@ thread's tag. ``pyarrow.total_allocated_bytes()`` counts requested bytes, the po
 """
 
 import ctypes
-from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from allotment._core import GuestMemory, Pool
 from allotment.arrays.optional_package import load_package
 from allotment.devices.device_tuples import LogicalDevice
 from allotment.integrations import pyarrow_build
-from allotment.integrations.pool_argument import as_pool
-from allotment.integrations.process_wide import ProcessWide
+from allotment.integrations.shared.block import Block
+from allotment.integrations.shared.pool_argument import as_pool
+from allotment.integrations.shared.process_wide import ProcessWide
 
 if TYPE_CHECKING:
     from pyarrow import MemoryPool
@@ -89,8 +89,8 @@ def uninstall() -> None:
     _pools.uninstall()
 
 
-class use:  # noqa: N801 - reads as a statement
-    """Context manager that makes a pool pyarrow's default memory pool in its block. Blocks nest.
+def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
+    """Return a context manager that makes a pool pyarrow's default memory pool in its block. Blocks nest.
 
     The block applies to every thread, so while one thread is in a block, others cannot enter one.
 
@@ -103,19 +103,8 @@ class use:  # noqa: N801 - reads as a statement
         ValueError: As for ``memory_pool``.
         RuntimeError: On entry: another thread is in a block. Or as for ``memory_pool``.
     """
-
-    __slots__ = ("_memory",)
-
-    def __init__(self, pool_or_device: Pool | LogicalDevice | str) -> None:
-        self._memory = memory_pool(pool_or_device)
-
-    def __enter__(self) -> None:
-        _pools.enter(self._memory, self)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _pools.leave(self)
+    memory = memory_pool(pool_or_device)
+    return Block(lambda: _pools.begin(memory))
 
 
 def _make(guest: GuestMemory) -> "MemoryPool":

@@ -13,14 +13,15 @@ refusal is RMM's ``MemoryError``, whose text has the pool's report.
 Tested with RMM 26.10 without a GPU, and with stand-ins for RMM and the driver. It has not run on a GPU yet.
 """
 
-from types import TracebackType
+from contextlib import ExitStack
 from typing import Any, Final
 
 from allotment._core import Pool
 from allotment.arrays.optional_package import find_attribute, load_package
 from allotment.devices.device_tuples import LogicalDevice
-from allotment.integrations.installations import Installations, stream_handle
-from allotment.integrations.pool_argument import as_cuda_pool
+from allotment.integrations.shared.block import Block
+from allotment.integrations.shared.installations import Installations, stream_handle
+from allotment.integrations.shared.pool_argument import as_cuda_pool
 
 _INSTALL: Final = "pip install rmm-cu12 or rmm-cu13, whichever the driver runs"
 
@@ -98,8 +99,8 @@ def uninstall() -> None:
     _installed.remove()
 
 
-class use:  # noqa: N801 - reads as a statement
-    """Context manager that lets RMM take memory from a pool in its block, on all threads, as RMM's setting is.
+def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
+    """Return a context manager that lets RMM take memory from a pool in its block, on all threads, as RMM's setting is.
 
     Args:
         pool_or_device: A pool, a logical device or its name, as for ``install``.
@@ -109,23 +110,18 @@ class use:  # noqa: N801 - reads as a statement
         TypeError: ``pool_or_device`` is neither a pool nor a device.
         ValueError: The pool is not over memory of a CUDA device.
     """
+    _pool, device = as_cuda_pool(pool_or_device, "RMM")
+    mr = find_attribute(_load_rmm(), "mr", _INSTALL)
+    resource = memory_resource(pool_or_device)
+    return Block(lambda: _serve(mr, device, resource))
 
-    __slots__ = ("_device", "_former", "_mr", "_resource")
 
-    def __init__(self, pool_or_device: Pool | LogicalDevice | str) -> None:
-        _pool, self._device = as_cuda_pool(pool_or_device, "RMM")
-        self._mr = find_attribute(_load_rmm(), "mr", _INSTALL)
-        self._resource = memory_resource(pool_or_device)
-        self._former: Any = None
-
-    def __enter__(self) -> None:
-        self._former = self._mr.get_per_device_resource(self._device)
-        self._mr.set_per_device_resource(self._device, self._resource)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._mr.set_per_device_resource(self._device, self._former)
+def _serve(mr: Any, device: int, resource: Any) -> ExitStack:
+    """Make a resource that of a device; return what undoes it."""
+    undo = ExitStack()
+    undo.callback(mr.set_per_device_resource, device, mr.get_per_device_resource(device))
+    mr.set_per_device_resource(device, resource)
+    return undo
 
 
 __all__ = ["install", "memory_resource", "uninstall", "use"]

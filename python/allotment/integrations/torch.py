@@ -44,8 +44,8 @@ from allotment import _core
 from allotment._core import Pool, TorchAllocator
 from allotment.arrays.optional_package import find_attribute, load_package
 from allotment.devices.device_tuples import LogicalDevice
-from allotment.integrations.installations import Installations
-from allotment.integrations.pool_argument import as_cuda_pool
+from allotment.integrations.shared.installations import Installations
+from allotment.integrations.shared.pool_argument import as_cuda_pool
 
 _INSTALL: Final = "pip install torch, in a build for CUDA"
 

@@ -28,8 +28,8 @@ from typing import Any, Final
 from allotment._core import GuestMemory, Pool
 from allotment.arrays.optional_package import load_package
 from allotment.devices.device_tuples import LogicalDevice
-from allotment.integrations.pool_argument import as_pool
-from allotment.integrations.process_wide import ProcessWide
+from allotment.integrations.shared.pool_argument import as_pool
+from allotment.integrations.shared.process_wide import ProcessWide
 
 _INSTALL: Final = "pip install apache-tvm-ffi"
 

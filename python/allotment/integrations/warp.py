@@ -15,14 +15,14 @@ A refusal is ``allotment.OutOfMemoryError``, a ``MemoryError``.
 Signatures are those of Warp 1.19. Tested with stand-ins for Warp and the driver. It has not run on a GPU yet.
 """
 
-from types import TracebackType
 from typing import Any, Final
 
 from allotment._core import Pool
 from allotment.arrays.optional_package import find_attribute, load_package
 from allotment.devices.device_tuples import LogicalDevice
-from allotment.integrations.installations import Installations, stream_handle
-from allotment.integrations.pool_argument import as_cuda_pool
+from allotment.integrations.shared.block import Block
+from allotment.integrations.shared.installations import Installations, stream_handle
+from allotment.integrations.shared.pool_argument import as_cuda_pool
 
 _INSTALL: Final = "pip install 'warp-lang>=1.12'"
 
@@ -80,8 +80,8 @@ def uninstall() -> None:
     _installed.remove()
 
 
-class use:  # noqa: N801 - reads as a statement
-    """Context manager that lets Warp take a device's memory from a pool in its block. It applies to all threads.
+def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
+    """Return a context manager that lets Warp take a device's memory from a pool in its block, on all threads.
 
     Args:
         pool_or_device: A pool, a logical device or its name, as for ``install``.
@@ -91,22 +91,11 @@ class use:  # noqa: N801 - reads as a statement
         TypeError: ``pool_or_device`` is neither a pool nor a device.
         ValueError: The pool is not over memory of a CUDA device.
     """
-
-    __slots__ = ("_block",)
-
-    def __init__(self, pool_or_device: Pool | LogicalDevice | str) -> None:
-        warp = _load_warp()
-        pool, device = as_cuda_pool(pool_or_device, "Warp")
-        scoped = find_attribute(warp, "ScopedAllocator", _INSTALL)
-        self._block: Any = scoped(f"cuda:{device}", _Allocator(warp, pool, device))
-
-    def __enter__(self) -> None:
-        self._block.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._block.__exit__(kind, value, trace)
+    warp = _load_warp()
+    pool, device = as_cuda_pool(pool_or_device, "Warp")
+    scoped = find_attribute(warp, "ScopedAllocator", _INSTALL)
+    allocator = _Allocator(warp, pool, device)
+    return Block(lambda: scoped(f"cuda:{device}", allocator))
 
 
 __all__ = ["install", "uninstall", "use"]

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -85,6 +86,13 @@ class ProcessWide(Generic[T]):
                 if self._layers[depth].block is block:
                     self._cut(depth)
                     break
+
+    def begin(self, memory: T) -> ExitStack:
+        """Make ``memory`` the library's, as ``enter`` does; return what undoes it."""
+        undo = ExitStack()
+        self.enter(memory, undo)
+        undo.callback(self.leave, undo)
+        return undo
 
     def _add(self, memory: T, block: object | None) -> None:
         self._change(memory, self._layers[-1].memory if self._layers else None)

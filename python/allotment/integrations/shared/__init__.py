@@ -1,0 +1,1 @@
+"""What the integrations share: their arguments, and what they install and undo."""
