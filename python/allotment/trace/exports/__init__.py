@@ -1,6 +1,5 @@
 """Writes replayed traces as files that other programs' viewers open: one module for each format."""
 
-import gzip
 import importlib
 import os
 from collections.abc import Callable, Sequence
@@ -99,6 +98,9 @@ def export_trace(
         if not (_FORMATS[format].packed or path.endswith(".gz")):
             module.write(file, replayed)
             return
+        # Not at the start of each replay.
+        import gzip
+
         # Without a time the same trace gives the same bytes.
         with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
             module.write(packed, replayed)
