@@ -9,7 +9,7 @@ from typing import Any
 
 #: Rounds of a workload: at least so many, even if the time is over, and at most so many.
 MIN_ROUNDS = 5
-MAX_ROUNDS = 500
+MAX_ROUNDS = 2000
 
 
 @dataclass(frozen=True, slots=True)

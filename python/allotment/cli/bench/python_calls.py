@@ -8,7 +8,7 @@ from allotment.cli.bench.measure import Contender, Workload
 from allotment.integrations import numpy as pool_memory
 
 #: Pairs of a round.
-PAIRS = 10_000
+PAIRS = 2_000
 
 KIB = 1 << 10
 MIB = 1 << 20

@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Sequence
 from typing import TextIO
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -19,25 +18,8 @@ _WIDTH = 120
 
 def render(machine: str, found: Sequence[Measured], left_out: Sequence[LeftOut], stream: TextIO) -> str:
     """Format measurements as text for ``stream``."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("workload", overflow="fold")
-    table.add_column("allocator", overflow="fold")
-    for heading in ("ns", "spread", "times the first", "rounds"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for one in found:
-        for number, result in enumerate(one.results):
-            first = number == 0
-            figures = ("refused", "", "", "")
-            if result.ns is not None:
-                figures = (
-                    f"{result.ns:,.1f}",
-                    "" if result.spread is None else f"± {result.spread:.0%}",
-                    "" if result.ratio is None else f"{result.ratio:.2f}",
-                    str(one.rounds),
-                )
-            # Texts, as a name may have what is markup to rich.
-            name = Text(one_line(one.name) if first else "")
-            table.add_row(name, Text(result.allocator), *figures, end_section=number == len(one.results) - 1)
+    width = max((len(result.allocator) for one in found for result in one.results), default=0)
+    tables = [(one.name, _table(one, width, has_header=number == 0)) for number, one in enumerate(found)]
     notes = [
         "ns: nanoseconds of an event (an allocation or a free) of one thread, of a pair in calls from Python and on "
         "GPUs; the median of all rounds. spread: half the distance between the quartiles. times the first: the median "
@@ -53,7 +35,31 @@ def render(machine: str, found: Sequence[Measured], left_out: Sequence[LeftOut],
         legacy_windows=False,
     )
     console.print(Text(one_line(machine)))
-    console.print(table)
+    for name, table in tables:
+        console.print()
+        console.print(Text(one_line(name), style="bold"))
+        console.print(table)
+    console.print()
     for note in notes:
         console.print(Text(note))
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines()) + "\n"
+
+
+def _table(one: Measured, width: int, *, has_header: bool) -> Table:
+    """Return the figures of a workload; tables with the same width of names have their columns below each other."""
+    table = Table(box=None, pad_edge=False, show_header=has_header, padding=(0, 2, 0, 0))
+    table.add_column("allocator", min_width=width, overflow="fold")
+    for heading, least in (("ns", 9), ("spread", 7), ("times the first", 15), ("rounds", 6)):
+        table.add_column(heading, justify="right", min_width=least, no_wrap=True)
+    for result in one.results:
+        figures = ("refused", "", "", "")
+        if result.ns is not None:
+            figures = (
+                f"{result.ns:,.1f}",
+                "" if result.spread is None else f"± {result.spread:.0%}",
+                "" if result.ratio is None else f"{result.ratio:.2f}",
+                str(one.rounds),
+            )
+        # Texts, as a name may have what is markup to rich.
+        table.add_row(Text(result.allocator), *figures)
+    return table
