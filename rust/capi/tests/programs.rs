@@ -81,45 +81,54 @@ fn the_examples_run_with_both_libraries_and_under_the_memory_checker() {
     }
 }
 
-/// Returns the libraries of ggml that Python's package pywhispercpp contains: in the folder that the variable names, or
-/// in the environment of the Python tests.
-fn ggml() -> Option<Vec<PathBuf>> {
+/// Returns the library of a package for Python, by its folder and the start of its name: in the folder that
+/// `ALLOTMENT_SITE_PACKAGES` names, or in the environment of the Python tests. Says so if there is none.
+#[expect(clippy::print_stderr, reason = "what was left out is to be seen")]
+fn of_package(folder: &str, start: &str) -> Option<PathBuf> {
     let environments = Path::new(FOLDER).join("../../.venv/lib");
     let pythons = fs::read_dir(environments).into_iter().flatten().filter_map(Result::ok);
-    let folders = pythons.map(|python| python.path().join("site-packages/pywhispercpp.libs"));
-    let folder = env::var_os("ALLOTMENT_GGML")
-        .map(PathBuf::from)
-        .into_iter()
-        .chain(folders)
-        .find(|folder| folder.is_dir())?;
-    let files: Vec<PathBuf> =
-        fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|entry| entry.path()).collect();
-    let named = |start: &str| {
-        files
-            .iter()
-            .find(|file| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start)))
-            .cloned()
-    };
-    Some(vec![named("libggml-base")?, named("libggml-cpu")?])
+    let packages = pythons.map(|python| python.path().join("site-packages"));
+    let packages = env::var_os("ALLOTMENT_SITE_PACKAGES").map(PathBuf::from).into_iter().chain(packages);
+    let files = packages.filter_map(|packages| fs::read_dir(packages.join(folder)).ok()).flatten();
+    let mut paths = files.filter_map(Result::ok).map(|entry| entry.path());
+    let found =
+        paths.find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start)));
+    if found.is_none() {
+        eprintln!("left out: there is no {start} in {folder} of Python's packages");
+    }
+    found
 }
 
-#[test]
-#[expect(clippy::print_stderr, reason = "what was left out is to be seen")]
-fn ggml_computes_in_a_pool() {
-    let Some(libraries) = ggml().filter(|_| has("gcc")) else {
-        eprintln!("left out: there is no libggml: pip install pywhispercpp, or ALLOTMENT_GGML=folder");
-        return;
-    };
+/// Compiles an example with libraries of packages and runs it; returns what it printed.
+fn run_with(example: &str, libraries: &[PathBuf]) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let program = folder.path().join("ggml");
+    let program = folder.path().join("program");
     let archive = library("a");
-    let path = libraries[0].parent().expect("a folder");
     let mut link = vec![archive.as_os_str()];
     link.extend(libraries.iter().map(|library| library.as_os_str()));
     link.extend(SYSTEM.iter().map(OsStr::new));
-    compile("gcc", "-std=c11", "ggml.c", &program, &link);
-    let printed = run(Command::new(&program).env("LD_LIBRARY_PATH", path));
-    assert_eq!(printed, "computed in 1200064 bytes\n");
+    compile("gcc", "-std=c11", example, &program, &link);
+    let path = libraries[0].parent().expect("a folder");
+    run(Command::new(&program).env("LD_LIBRARY_PATH", path))
+}
+
+#[test]
+fn ggml_computes_in_a_pool() {
+    let libraries = ["libggml-base", "libggml-cpu"].map(|name| of_package("pywhispercpp.libs", name));
+    if let [Some(base), Some(cpu)] = libraries
+        && has("gcc")
+    {
+        assert_eq!(run_with("ggml.c", &[base, cpu]), "computed in 1200064 bytes\n");
+    }
+}
+
+#[test]
+fn memories_of_wasmtime_are_in_a_pool() {
+    let folder = format!("wasmtime/linux-{}", env::consts::ARCH);
+    if let Some(wasmtime) = of_package(&folder, "_libwasmtime.so").filter(|_| has("gcc")) {
+        let printed = run_with("wasmtime.c", &[wasmtime]);
+        assert_eq!(printed, "served 3 memories, 2424832 bytes at the peak\n");
+    }
 }
 
 #[test]
