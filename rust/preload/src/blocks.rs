@@ -4,9 +4,9 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use allotment::{AllocError, Options, Pool, Request};
+use allotment::{AllocError, Allocation, Options, Pool, Request};
 
 use crate::entry::Inside;
 use crate::journal::{self, Event};
@@ -14,7 +14,7 @@ use crate::ranges::{self, PAGE};
 use crate::settings::Settings;
 use crate::source::{BlockSource, committed};
 use crate::statistics::{self, Figure};
-use crate::{content, entry, real, report};
+use crate::{content, entry, report};
 
 /// The limit of pools without one: above every machine's memory.
 const NO_LIMIT: u64 = 1 << 46;
@@ -26,6 +26,9 @@ const SMALL_PAGES: u64 = 64 << 10;
 /// Free pages keep their memory up to this part of what is in use, unless the setting is more.
 const KEPT_PART: u64 = 4;
 
+/// What sets the limit, for reports.
+pub(crate) const LIMIT_SET_BY: &str = "--limit";
+
 /// Requests of fewer bytes go to the real allocator: all of them before there is a pool.
 static THRESHOLD: AtomicUsize = AtomicUsize::new(usize::MAX);
 
@@ -33,10 +36,13 @@ static BLOCKS: OnceLock<Blocks> = OnceLock::new();
 
 /// The large blocks of this process.
 pub(crate) struct Blocks {
-    pool: Pool,
+    pub(crate) pool: Pool,
     settings: Settings,
+    pub(crate) limit: u64,
     /// Bytes of the blocks in whole pages.
-    held: AtomicU64,
+    pub(crate) held: AtomicU64,
+    /// Whether the pool's limit is above `limit`, by less than two pages of the pool: see `resizing.rs`.
+    pub(crate) is_above_limit: AtomicBool,
     /// Free memory that could not be given back, in bytes, and some more.
     stuck: AtomicU64,
 }
@@ -51,10 +57,17 @@ pub(crate) fn are_large(bytes: usize) -> bool {
 pub(crate) fn begin(settings: Settings) -> Result<(), allotment::OptionsError> {
     let limit = settings.limit.unwrap_or(NO_LIMIT);
     let page_size = if limit >= MIN_LIMIT_FOR_HUGE_PAGES { None } else { Some(SMALL_PAGES) };
-    let options = Options::new(limit).elastic(true).page_size(page_size).limit_set_by("--limit");
+    let options = Options::new(limit).elastic(true).page_size(page_size).limit_set_by(LIMIT_SET_BY);
     let pool = Pool::new(BlockSource::new(), options)?;
     let threshold = settings.threshold;
-    let blocks = Blocks { pool, settings, held: AtomicU64::new(0), stuck: AtomicU64::new(0) };
+    let blocks = Blocks {
+        pool,
+        settings,
+        limit,
+        held: AtomicU64::new(0),
+        is_above_limit: AtomicBool::new(false),
+        stuck: AtomicU64::new(0),
+    };
     if BLOCKS.set(blocks).is_ok() {
         THRESHOLD.store(threshold, Ordering::Relaxed);
     }
@@ -106,37 +119,6 @@ pub(crate) fn usable_size(block: *mut c_void) -> Option<usize> {
     }
 }
 
-/// Changes the size of a block of the pool to that of a large block; `None` if it is not the pool's, or if it must be
-/// moved out of it by hand.
-///
-/// # Safety
-/// As for `realloc`: the block has no other user.
-pub(crate) unsafe fn resize(block: *mut c_void, bytes: usize) -> Option<*mut c_void> {
-    let entry = ranges::block_at(block.addr())?;
-    let blocks = BLOCKS.get()?;
-    let held = entry.bytes();
-    if held == 0 {
-        misuse("realloc", block);
-    }
-    {
-        let _inside = Inside::enter();
-        let resized = catch_unwind(AssertUnwindSafe(|| blocks.resize_in_place(block, entry, bytes)));
-        if resized.is_ok_and(|resized| resized) {
-            return Some(block);
-        }
-    }
-    let moved = allocate(bytes, 1, false)?;
-    if moved.is_null() {
-        return Some(moved);
-    }
-    // SAFETY: both blocks are at least that long, and the new one has no other user.
-    unsafe {
-        content::move_pages(block.cast(), moved.cast(), held.min(bytes));
-        free(block);
-    }
-    Some(moved)
-}
-
 /// Gives the memory of free pages back; returns whether there was any.
 pub(crate) fn trim() -> bool {
     let Some(blocks) = BLOCKS.get().filter(|_| !entry::is_inside()) else { return false };
@@ -147,40 +129,50 @@ pub(crate) fn trim() -> bool {
 
 impl Blocks {
     fn allocate(&self, bytes: usize, alignment: usize) -> Option<NonNull<u8>> {
-        statistics::begin(&self.settings);
-        let whole = bytes.checked_next_multiple_of(PAGE)?;
-        let request = Request::new(whole as u64).align((alignment as u64).max(allotment::GRANULE));
-        match self.pool.allocate(request) {
-            Ok(allocation) => {
-                let address = usize::try_from(allocation.address).ok()?;
-                // In a pool whose sizes are all whole pages, and which splits every remainder off, addresses are, too.
-                assert!(address.is_multiple_of(PAGE), "a block starts at a page");
-                ranges::block_at(address)?.set(bytes, allocation.id);
-                self.held.fetch_add(whole as u64, Ordering::Relaxed);
-                let live = statistics::add(Figure::Live, bytes as u64);
-                statistics::raise(Figure::PeakLive, live);
-                statistics::raise(Figure::PeakCommitted, committed());
-                statistics::add(Figure::Blocks, 1);
-                self.record(Event::Allocated, allocation.id, bytes);
-                NonNull::new(ptr::with_exposed_provenance_mut(address))
-            }
+        match self.take(bytes, alignment) {
+            Ok(allocation) => Some(self.enter(&allocation, bytes)),
             Err(error) => {
-                let number = statistics::add(Figure::Refused, 1);
-                if number == 1 {
-                    statistics::add(Figure::FirstRefused, bytes as u64);
-                }
-                self.record(Event::Refused, 0, bytes);
-                match error {
-                    AllocError::OutOfMemory(mut refused) => {
-                        if number == 1 {
-                            let _ = self.pool.add_details(&mut refused);
-                        }
-                        report::refused(&refused, number);
-                    }
-                    other => report::print(&other.to_string()),
-                }
+                self.refuse(error, bytes);
                 None
             }
+        }
+    }
+
+    /// Allocates whole pages from the pool.
+    pub(crate) fn take(&self, bytes: usize, alignment: usize) -> Result<Allocation, AllocError> {
+        statistics::begin(&self.settings);
+        let whole = bytes.checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
+        let request = Request::new(whole as u64).align((alignment as u64).max(allotment::GRANULE));
+        self.pool.allocate(request)
+    }
+
+    /// Makes an allocation a block of the program.
+    fn enter(&self, allocation: &Allocation, bytes: usize) -> NonNull<u8> {
+        let block = set_block(allocation, bytes);
+        self.held.fetch_add(whole_pages(bytes), Ordering::Relaxed);
+        let live = statistics::add(Figure::Live, bytes as u64);
+        statistics::raise(Figure::PeakLive, live);
+        statistics::raise(Figure::PeakCommitted, committed());
+        statistics::add(Figure::Blocks, 1);
+        self.record(Event::Allocated, allocation.id, bytes);
+        block
+    }
+
+    /// Counts and tells a refusal.
+    pub(crate) fn refuse(&self, error: AllocError, bytes: usize) {
+        let number = statistics::add(Figure::Refused, 1);
+        if number == 1 {
+            statistics::add(Figure::FirstRefused, bytes as u64);
+        }
+        self.record(Event::Refused, 0, bytes);
+        match error {
+            AllocError::OutOfMemory(mut refused) => {
+                if number == 1 {
+                    let _ = self.pool.add_details(&mut refused);
+                }
+                report::refused(&refused, number);
+            }
+            other => report::print(&other.to_string()),
         }
     }
 
@@ -193,16 +185,18 @@ impl Blocks {
             misuse("free", block);
         }
         statistics::subtract(Figure::Live, bytes as u64);
-        let whole = bytes.next_multiple_of(PAGE) as u64;
-        self.held.fetch_sub(whole, Ordering::Relaxed);
+        self.held.fetch_sub(whole_pages(bytes), Ordering::Relaxed);
         let freed = self.pool.free(block.addr() as u64);
         debug_assert!(freed.is_ok(), "a block of the pool");
         self.give_back();
+        if self.is_above_limit.load(Ordering::Relaxed) {
+            self.restore_limit();
+        }
     }
 
     /// Gives the memory of free pages back that are above what is kept: a program that frees and allocates in turns would
     /// otherwise get cleared pages from the system each time, which takes longer than all else here.
-    fn give_back(&self) {
+    pub(crate) fn give_back(&self) {
         let held = self.held.load(Ordering::Relaxed);
         let keep = if self.settings.keep == 0 { 0 } else { self.settings.keep.max(held / KEPT_PART) };
         if committed().saturating_sub(held) <= keep.max(self.stuck.load(Ordering::Relaxed)) {
@@ -215,29 +209,7 @@ impl Blocks {
         self.stuck.store(stuck, Ordering::Relaxed);
     }
 
-    fn resize_in_place(&self, block: *mut c_void, entry: &ranges::Block, bytes: usize) -> bool {
-        let Some(whole) = bytes.checked_next_multiple_of(PAGE) else { return false };
-        let (before, id) = (entry.bytes(), entry.id());
-        let held = before.next_multiple_of(PAGE);
-        if whole != held && self.pool.resize(block.addr() as u64, whole as u64).is_err() {
-            return false;
-        }
-        if whole > held {
-            ranges::mark_written(block.addr() + held, whole - held);
-        }
-        self.record(Event::Freed, id, before);
-        entry.set(bytes, id);
-        self.record(Event::Allocated, id, bytes);
-        self.held.fetch_add((whole as u64).wrapping_sub(held as u64), Ordering::Relaxed);
-        let live = statistics::add(Figure::Live, (bytes as u64).wrapping_sub(before as u64));
-        statistics::raise(Figure::PeakLive, live);
-        if whole < held {
-            self.give_back();
-        }
-        true
-    }
-
-    fn record(&self, event: Event, id: u64, bytes: usize) {
+    pub(crate) fn record(&self, event: Event, id: u64, bytes: usize) {
         let Some(path) = &self.settings.record else { return };
         journal::add(path, self.settings.start, event, (id, bytes as u64), || self.live());
     }
@@ -254,8 +226,27 @@ impl Blocks {
     }
 }
 
+/// Returns the blocks of this process; `None` before there is a pool.
+pub(crate) fn get() -> Option<&'static Blocks> {
+    BLOCKS.get()
+}
+
+/// Notes that a block starts at an allocation, and returns it.
+pub(crate) fn set_block(allocation: &Allocation, bytes: usize) -> NonNull<u8> {
+    let address = usize::try_from(allocation.address).expect("an address of this process");
+    // In a pool whose sizes are all whole pages, and which splits every remainder off, addresses are, too.
+    assert!(address.is_multiple_of(PAGE), "a block starts at a page");
+    ranges::block_at(address).expect("an address of the pool").set(bytes, allocation.id);
+    NonNull::new(ptr::with_exposed_provenance_mut(address)).expect("not the address of nothing")
+}
+
+/// Returns the bytes of a block in whole pages.
+pub(crate) fn whole_pages(bytes: usize) -> u64 {
+    bytes.next_multiple_of(PAGE) as u64
+}
+
 /// Ends the process as the C library does when a program frees what is not allocated: its memory is damaged.
-fn misuse(function: &str, block: *mut c_void) -> ! {
+pub(crate) fn misuse(function: &str, block: *mut c_void) -> ! {
     report::print(&format!("{function}(): {block:p} is not the start of an allocated block"));
     // SAFETY: the function has no preconditions.
     unsafe { libc::abort() }
@@ -266,23 +257,7 @@ fn errno() -> i32 {
     unsafe { *libc::__errno_location() }
 }
 
-fn set_errno(number: i32) {
+pub(crate) fn set_errno(number: i32) {
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = number };
-}
-
-/// Copies a block into memory of the real allocator, and frees it: for a block that is not large any more.
-///
-/// # Safety
-/// As for `realloc`: the block has no other user.
-pub(crate) unsafe fn move_out(block: *mut c_void, held: usize, bytes: usize) -> *mut c_void {
-    // SAFETY: guaranteed by the caller; the new memory has no other user.
-    unsafe {
-        let moved = real::malloc(bytes);
-        if !moved.is_null() {
-            moved.cast::<u8>().copy_from_nonoverlapping(block.cast(), held.min(bytes));
-            free(block);
-        }
-        moved
-    }
 }

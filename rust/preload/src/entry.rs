@@ -50,6 +50,26 @@ impl Drop for Inside {
     }
 }
 
+/// This thread is inside the pool, and no other thread is.
+pub(crate) struct Alone {
+    _gate: RwLockWriteGuard<'static, ()>,
+}
+
+impl Alone {
+    /// Waits until no thread is inside the pool, and enters it. The calling thread is not inside.
+    pub(crate) fn enter() -> Self {
+        let gate = GATE.write().unwrap_or_else(PoisonError::into_inner);
+        IS_INSIDE.set(true);
+        Self { _gate: gate }
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        IS_INSIDE.set(false);
+    }
+}
+
 /// Registers what happens at a fork.
 pub(crate) fn register_fork_handlers() {
     // SAFETY: the functions stay, as this library is never unloaded.

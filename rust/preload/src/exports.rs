@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use crate::real::ALIGNMENT;
-use crate::{blocks, ranges, real};
+use crate::{blocks, ranges, real, resizing};
 
 /// As the C function.
 ///
@@ -100,11 +100,11 @@ unsafe extern "C" fn realloc_large(block: *mut c_void, bytes: usize) -> *mut c_v
                 return ptr::null_mut();
             }
             if blocks::are_large(bytes)
-                && let Some(resized) = blocks::resize(block, bytes)
+                && let Some(resized) = resizing::resize(block, bytes)
             {
                 return resized;
             }
-            return blocks::move_out(block, held, bytes);
+            return resizing::move_out(block, held, bytes);
         }
         if blocks::are_large(bytes) {
             let held = real::usable_size(block);

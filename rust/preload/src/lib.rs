@@ -10,6 +10,7 @@ mod own_allocator;
 mod ranges;
 mod real;
 mod report;
+mod resizing;
 mod settings;
 mod source;
 mod statistics;

@@ -218,6 +218,29 @@ print(most, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     assert after < before + 20
 
 
+def test_a_block_may_grow_to_the_limit_and_the_limit_holds_afterwards() -> None:
+    program = """
+import ctypes
+c = ctypes.CDLL(None)
+c.malloc.restype = c.realloc.restype = ctypes.c_void_p
+c.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+mib = 1 << 20
+block, wall = c.malloc(150 * mib), c.malloc(mib)
+ctypes.memset(block, 5, 150 * mib)
+for size in (180, 210, 230):  # two of them are above the limit together
+    block = c.realloc(block, size * mib)
+    assert ctypes.c_ubyte.from_address(block + 150 * mib - 1).value == 5
+assert c.realloc(block, 256 * mib) is None
+assert ctypes.c_ubyte.from_address(block).value == 5
+assert c.malloc(30 * mib) is None
+assert c.malloc(15 * mib) is not None
+"""
+    done = python(program)
+    assert done.returncode == 0, done.stderr
+    assert "at most 2" in done.stderr.splitlines()[-1]
+    assert "2 requests were refused, the first of 256 MiB" in done.stderr
+
+
 def test_programs_that_the_program_starts_have_the_same_limit_each() -> None:
     program = (
         "import numpy as np\ntry: np.ones(1 << 25)\nexcept MemoryError: print('refused')\nnp.ones(1 << 23)"
