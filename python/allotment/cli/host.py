@@ -1,11 +1,13 @@
 """The ``run`` command and ``record --host``: any program, with its large blocks of host memory in one pool."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,7 +53,7 @@ def run_host_program(program: Sequence[str], options: HostOptions) -> Outcome:
         BadInput: The program cannot be run, the library cannot be loaded into it, or an option cannot be used.
     """
     _check(program[0], options)
-    with tempfile.TemporaryDirectory(prefix="allotment-run-") as folder:
+    with _temporary_folder() as folder:
         record = options.output and os.path.abspath(options.output)
         if record is None and options.timeline is not None:
             record = os.path.join(folder, "events")
@@ -65,6 +67,18 @@ def run_host_program(program: Sequence[str], options: HostOptions) -> Outcome:
         if record is not None:
             _finish(record, options)
     return Outcome("", status if status >= 0 else _SIGNALLED - status)
+
+
+def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
+    """Return a folder for the figures of the processes.
+
+    Raises:
+        BadInput: There is no room for one.
+    """
+    try:
+        return tempfile.TemporaryDirectory(prefix="allotment-run-")
+    except OSError as error:
+        raise BadInput(f"no temporary folder can be made (TMPDIR names another place): {error}") from error
 
 
 def _check(program: str, options: HostOptions) -> None:
@@ -122,12 +136,26 @@ def _run(program: Sequence[str], environment: dict[str, str]) -> tuple[int, int]
         problem = f"{program[0]}: cannot be run: {error.strerror or error}"
     if problem is not None:
         raise BadInput(problem)
-    while True:
-        try:
-            return process.pid, process.wait()
-        except KeyboardInterrupt:
-            # The program has received it, too, and decides; the figures are printed in any case.
-            continue
+    with _passing_on_signals(process):
+        while True:
+            try:
+                return process.pid, process.wait()
+            except KeyboardInterrupt:
+                # The program has received it, too, and decides; the figures are printed in any case.
+                continue
+
+
+@contextmanager
+def _passing_on_signals(process: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """Send the program what would end the command alone: it would go on, without anyone to end it."""
+    kinds = [kind for kind in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(kind) == signal.SIG_DFL]
+    for kind in kinds:
+        signal.signal(kind, lambda number, _: process.send_signal(number))
+    try:
+        yield
+    finally:
+        for kind in kinds:
+            signal.signal(kind, signal.SIG_DFL)
 
 
 def _not_loaded(program: str) -> Outcome:

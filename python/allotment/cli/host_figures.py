@@ -35,9 +35,8 @@ class ProcessFigures:
     def sentence(self, limit: int | None) -> str:
         """Return the figures as text without a full stop."""
         of = "" if limit is None else f" of {format_size(limit)}"
-        text = (
-            f"{self.name} ({self.pid}): at most {format_size(self.peak_live)}{of} in {_blocks(self.blocks)}"
-        )
+        most = f"at most {format_size(self.peak_live)}{of} at a time"
+        text = f"{self.name} ({self.pid}): {most}, {_blocks(self.blocks)} in all"
         if not self.refused:
             return text
         first = format_size(self.first_refused)

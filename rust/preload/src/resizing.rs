@@ -172,8 +172,9 @@ impl Blocks {
         let moved = set_block(allocation, bytes).as_ptr();
         self.record(Event::Allocated, allocation.id, bytes);
         ranges::mark_written(moved.addr(), bytes);
+        let in_use = self.held.load(Ordering::Relaxed);
         // SAFETY: both are at least that long; the caller's has no other user, and the new one is not known yet.
-        unsafe { content::move_pages(block.cast(), moved, held.min(bytes)) };
+        unsafe { content::move_pages(block.cast(), moved, held.min(bytes), in_use) };
         let freed = self.pool.free(block.addr() as u64);
         debug_assert!(freed.is_ok(), "a block of the pool");
         self.held.fetch_add(whole_pages(bytes).wrapping_sub(whole_pages(held)), Ordering::Relaxed);

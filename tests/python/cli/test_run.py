@@ -63,7 +63,7 @@ def test_a_program_above_its_limit_ends_in_a_memory_error_and_a_report() -> None
     assert "limit               256 MiB  268435456 bytes, set by --limit" in done.stderr
     assert "verdict        full: what is in use and the request together are above the limit" in done.stderr
     summary = re.fullmatch(
-        r"allotment: python\S* \(\d+\): at most ([\d.]+) MiB of 256 MiB in \d+ large blocks; "
+        r"allotment: python\S* \(\d+\): at most ([\d.]+) MiB of 256 MiB at a time, \d+ large blocks in all; "
         r"a request of 16 MiB was refused",
         done.stderr.splitlines()[-1],
     )
@@ -317,8 +317,10 @@ def test_the_exit_status_is_the_programs(end: str, status: int) -> None:
 
 
 def test_an_interrupt_is_the_programs_and_the_figures_are_printed() -> None:
-    program = "import numpy as np, time\na = np.ones(1 << 20)\nprint('ready', flush=True)\n"
-    program += "try: time.sleep(60)\nexcept KeyboardInterrupt: raise SystemExit(5)"
+    program = "import numpy as np, time\na = np.ones(1 << 20)\n"
+    program += (
+        "try: print('ready', flush=True); time.sleep(60)\nexcept KeyboardInterrupt: raise SystemExit(5)"
+    )
     command = [
         sys.executable,
         "-m",
@@ -338,6 +340,46 @@ def test_an_interrupt_is_the_programs_and_the_figures_are_printed() -> None:
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 5
     assert "at most" in errors
+
+
+def test_the_program_ends_with_the_command() -> None:
+    program = "import numpy as np, signal, time\na = np.ones(1 << 20)\nprint('ready', flush=True)\n"
+    program += "signal.signal(signal.SIGTERM, lambda *_: exit(6))\nprint('set', flush=True)\ntime.sleep(60)"
+    command = [
+        sys.executable,
+        "-m",
+        "allotment",
+        "run",
+        "--limit",
+        "1GiB",
+        "--",
+        sys.executable,
+        "-c",
+        program,
+    ]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=child.environment(), **pipes) as process:  # type: ignore[call-overload]
+        assert [process.stdout.readline() for _ in range(2)] == ["ready\n", "set\n"]
+        process.terminate()
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 6
+    assert "at most" in errors
+
+
+def test_without_a_temporary_folder_nothing_is_run() -> None:
+    environment = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), "/no/such/folder")
+    program = "import tempfile; tempfile._candidate_tempdir_list = lambda: ['/no/such/folder']; "
+    program += (
+        "from allotment.cli import main; raise SystemExit(main(['run', '--limit', '1GiB', '--', 'true']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=child.environment() | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "no temporary folder can be made (TMPDIR names another place)" in complaint(done)
 
 
 def test_a_quiet_run_and_one_without_large_blocks() -> None:
