@@ -417,6 +417,9 @@ class PoolStats:
     def num_commits(self) -> int:
         """How often a page of an elastic pool received memory, from the source or another page; 0 in other pools."""
     @property
+    def num_planned(self) -> int:
+        """Number of requests that got their place in the pool's plan; 0 in pools without one."""
+    @property
     def num_refused(self) -> int:
         """Number of requests that were refused since the pool was made."""
     def _asdict(self) -> dict[str, Any]:
@@ -680,6 +683,11 @@ class Pool:
             ``thread_caches`` has no effect beside it, and guard mode is an error.
         page_size: The page size of an elastic pool: a power of two, from 4 KiB on in host memory. ``None`` (default):
             as the source says, 2 MiB in host memory.
+        plan: A ``Plan`` to follow, as ``allotment.trace.plan`` makes it. Its arena is one region, reserved at the first
+            request. The requests of the pool are taken for those of the plan in their order, which begins again at its
+            end: each gets its planned place. One that is not in the plan, or has its place taken, gets the best fit.
+            ``stats().num_planned`` counts those that got their place. ``None`` (default): no plan. Guard mode,
+            ``thread_caches`` and ``elastic`` beside it are errors.
         record_events: Keep this many of the last events from the pool's first one on, in ``pool.recording``: see
             ``record()``. ``None`` (default): none.
         idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``
@@ -732,6 +740,7 @@ class Pool:
         thread_caches: bool = False,
         elastic: bool = False,
         page_size: _Size | None = None,
+        plan: Plan | None = None,
         record_events: int | None = None,
         idle_trim_seconds: float | None = None,
         limit_set_by: str = "limit",
@@ -771,6 +780,9 @@ class Pool:
     @property
     def elastic(self) -> bool:
         """Whether addresses are plentiful, and only pages in use have memory."""
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that the pool follows; ``None`` without one."""
     @property
     def policy(self) -> Literal["tensorflow", "tight"]:
         """The split policy, ``"tensorflow"`` or ``"tight"``."""
@@ -1267,6 +1279,73 @@ class Program:
     @property
     def peak_live(self) -> int:
         """The most bytes, as requested, that are live at once."""
+
+@final
+class Plan:
+    """Offsets for the buffers of a program in one arena, such that no two that live at the same time overlap.
+
+    Every plan is checked when it is made. ``Pool(plan=…)`` follows it.
+
+    Args:
+        size: Bytes of each buffer, at least 1, in the order of the requests. Like the others it is a buffer of 64-bit
+            signed integers.
+        start: When it starts to live, in any unit of time; never smaller than that of the buffer before.
+        end: The first time at which it no longer lives.
+        offset: Where it lies, a multiple of ``alignment``.
+        alignment: A power of two; sizes are rounded up to it. A pool follows plans with 256 or more.
+
+    Raises:
+        ValueError: A number is out of range, or two buffers overlap; the text names the buffers, which count from 0.
+    """
+
+    def __new__(
+        cls, size: Buffer, start: Buffer, end: Buffer, offset: Buffer, *, alignment: _Size = 256
+    ) -> Self: ...
+    @property
+    def requests(self) -> int:
+        """Number of buffers."""
+    @property
+    def arena(self) -> int:
+        """Bytes that hold all buffers."""
+    @property
+    def lower_bound(self) -> int:
+        """The most bytes that live at once, each buffer rounded up to the alignment: no arena is smaller."""
+    @property
+    def alignment(self) -> int:
+        """Offsets are multiples of this many bytes, and sizes are rounded up to it."""
+    @property
+    def optimal(self) -> bool:
+        """Whether no arena is smaller: it has the lower bound, or the search of the plan tried everything below it."""
+    def packed(self) -> list[bytes]:
+        """The numbers of the buffers, packed as 64-bit signed integers: their sizes, starts, ends and offsets."""
+    def __eq__(self, other: object, /) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+
+def plan(
+    program: Program,
+    *,
+    alignment: _Size = 256,
+    seconds: float = 10.0,
+    steps: int | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int, float], object] | None = None,
+) -> Plan:
+    """Search for the smallest arena that holds the blocks of a program.
+
+    Args:
+        program: The program. Blocks of zero bytes get no place.
+        alignment: Offsets are multiples of this power of two, and sizes are rounded up to it; 256 by default.
+        seconds: The search ends after this time, 10 s by default, and earlier when no arena is smaller. It makes a
+            first plan in any case.
+        steps: The search ends after this many steps, each about the placing of one block. With enough ``seconds`` the
+            same steps find the same plan on every machine. ``None`` (default): time alone counts.
+        seed: Another number searches in another order; 0 by default.
+        progress: A function that is called now and then with the bytes of the smallest arena so far (0 before the first
+            one), the lower bound, and the seconds since the start.
+
+    Raises:
+        ValueError: An option is out of range.
+    """
 
 @final
 class Replay(ReplayResult):

@@ -29,6 +29,7 @@ _COUNTERS: Final = {
     "num_allocs": "Allocations since the pool was created",
     "num_from_thread_caches": "Allocations served from thread caches since the pool was created",
     "num_commits": "Pages that received memory since the elastic pool was created",
+    "num_planned": "Requests that got their place in the plan since the pool was created",
     "num_grants": "Regions granted by the source since the pool was created",
     "num_refused": "Requests refused since the pool was created",
 }

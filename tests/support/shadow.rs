@@ -237,6 +237,7 @@ impl Shadow {
             num_grants: self.grants,
             committed: reserved,
             num_commits: 0,
+            num_planned: 0,
             num_refused: self.refused,
         }
     }

@@ -261,6 +261,56 @@ def report_command(
     return report_files(expand_paths(paths), options, events or (0, None), as_json=as_json)
 
 
+@commands.command("plan")
+@click.argument("path", metavar="FILE")
+@click.option("-o", "--output", metavar="PLAN", help="Write the plan to this .npz file, for Pool(plan=...).")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    metavar="NUMBER",
+    help="Search for this time at most.",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(0),
+    metavar="NUMBER",
+    help="Search for this many steps at most. With enough --seconds they find the same plan on every machine.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, (1 << 64) - 1),
+    default=0,
+    show_default=True,
+    metavar="NUMBER",
+    help="Another number searches in another order.",
+)
+@click.option(
+    "--alignment",
+    type=Size(minimum=1),
+    default="256",
+    show_default=True,
+    metavar="SIZE",
+    help="Offsets are multiples of this power of two, and sizes are rounded up to it. A pool follows plans with 256 or "
+    "more.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def plan_command(
+    path: str, output: str | None, seconds: float, steps: int | None, seed: int, alignment: int, as_json: bool
+) -> Outcome:
+    """Find offsets for the blocks of a recorded program, in an arena that is as small as possible.
+
+    FILE is any file that `allotment replay` takes. No arena is smaller than the most bytes that are live at once, the
+    lower bound; the search ends when it has found one of that size, or when time is up.
+    """
+    from allotment.cli.plan import plan_file
+
+    return plan_file(
+        path, output, alignment=alignment, seconds=seconds, steps=steps, seed=seed, as_json=as_json
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status.
 

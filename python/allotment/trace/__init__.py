@@ -3,6 +3,7 @@
 from allotment.trace.compare import Compared, Comparison, Policy, compare
 from allotment.trace.error import TraceError
 from allotment.trace.exports import EXPORT_FORMATS, export_trace
+from allotment.trace.plan import PlanArrays, plan, plan_arrays, read_plan, write_plan
 from allotment.trace.reader import Trace, read_all_columns, read_columns, read_trace, read_traces
 from allotment.trace.recorder import Recording, record
 from allotment.trace.recording import Columns, Origin, RecordedRefusal
@@ -17,6 +18,7 @@ __all__ = [
     "Compared",
     "Comparison",
     "Origin",
+    "PlanArrays",
     "Policy",
     "RecordedRefusal",
     "Recording",
@@ -29,8 +31,11 @@ __all__ = [
     "TraceError",
     "compare",
     "export_trace",
+    "plan",
+    "plan_arrays",
     "read_all_columns",
     "read_columns",
+    "read_plan",
     "read_trace",
     "read_traces",
     "record",
@@ -38,5 +43,6 @@ __all__ = [
     "replay_trace",
     "sweep",
     "timeline",
+    "write_plan",
     "write_trace",
 ]

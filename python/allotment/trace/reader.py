@@ -107,7 +107,7 @@ def read_all_columns(path: str | os.PathLike[str], *, details: bool = False) -> 
         TraceError: The file cannot be read, or is not a trace.
     """
     path = os.fspath(path)
-    with _open(path) as file:
+    with open_file(path) as file:
         start = file.read(4)
         if not start:
             raise fault(path, "is empty")
@@ -126,7 +126,7 @@ def is_trace(path: str) -> bool:
     Raises:
         TraceError: The file cannot be read.
     """
-    with _open(path) as file:
+    with open_file(path) as file:
         start = file.read(_BEGINNING_BYTES)
     if start.startswith(MAGICS):
         return True
@@ -230,7 +230,12 @@ def _unpack(path: str, file: IO[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _open(path: str) -> IO[bytes]:
+def open_file(path: str) -> IO[bytes]:
+    """Open a regular file for reading.
+
+    Raises:
+        TraceError: It cannot be read, or is no regular file.
+    """
     try:
         # Non-blocking: opening a named pipe without a writer would hang.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -18,6 +18,7 @@ mod held;
 mod interpreter;
 mod numpy;
 mod plain_pickle;
+mod plan;
 mod pool;
 mod recording;
 mod replay;
@@ -54,6 +55,8 @@ mod _core {
     use crate::numpy::ArrayMemory;
     #[pymodule_export]
     use crate::plain_pickle::read_plain_pickle;
+    #[pymodule_export]
+    use crate::plan::{Plan, plan};
     #[pymodule_export]
     use crate::pool::Pool;
     #[pymodule_export]

@@ -20,7 +20,7 @@ use crate::pool::policy::policy_argument;
 use crate::size::size_argument;
 use crate::source;
 
-use options::{default_name, idle_argument, warn_of_unused};
+use options::{default_name, idle_argument, plan_argument, warn_of_unused};
 
 mod options;
 mod pausing;
@@ -68,6 +68,11 @@ mod streams;
 ///         ``thread_caches`` has no effect beside it, and guard mode is an error.
 ///     page_size: The page size of an elastic pool: a power of two, from 4 KiB on in host memory. ``None`` (default):
 ///         as the source says, 2 MiB in host memory.
+///     plan: A ``Plan`` to follow, as ``allotment.trace.plan`` makes it. Its arena is one region, reserved at the first
+///         request. The requests of the pool are taken for those of the plan in their order, which begins again at its
+///         end: each gets its planned place. One that is not in the plan, or has its place taken, gets the best fit.
+///         ``stats().num_planned`` counts those that got their place. ``None`` (default): no plan. Guard mode,
+///         ``thread_caches`` and ``elastic`` beside it are errors.
 ///     record_events: Keep this many of the last events from the pool's first one on, in ``pool.recording``: see
 ///         ``record()``. ``None`` (default): none.
 ///     idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``
@@ -123,11 +128,11 @@ impl Pool {
     #[new]
     #[pyo3(signature = (limit, *, growth = true, source = None, trim_on_oom = true, joins_regions = None,
         wait_seconds = 0.0, fragmentation_fraction = 0.0, policy = None, name = None, owner_tags = None,
-        thread_caches = false, elastic = false, page_size = None, record_events = None, idle_trim_seconds = None,
+        thread_caches = false, elastic = false, page_size = None, plan = None, record_events = None, idle_trim_seconds = None,
         limit_set_by = None, guard = None, quarantine = None, collect_garbage = None),
         text_signature = "(limit, *, growth=True, source='host', trim_on_oom=True, joins_regions=None, \
         wait_seconds=0.0, fragmentation_fraction=0.0, policy='tensorflow', name=None, owner_tags=None, \
-        thread_caches=False, elastic=False, page_size=None, record_events=None, idle_trim_seconds=None, \
+        thread_caches=False, elastic=False, page_size=None, plan=None, record_events=None, idle_trim_seconds=None, \
         limit_set_by='limit', guard=None, quarantine=None, \
         collect_garbage=None)")]
     #[expect(
@@ -150,6 +155,7 @@ impl Pool {
         thread_caches: bool,
         elastic: bool,
         page_size: Option<&Bound<'_, PyAny>>,
+        plan: Option<&Bound<'_, PyAny>>,
         record_events: Option<usize>,
         idle_trim_seconds: Option<f64>,
         limit_set_by: Option<String>,
@@ -177,6 +183,7 @@ impl Pool {
             .guard(guard::is_enabled(py, guard, chosen.is_host_memory)?);
         options.page_size = page_size.map(|bytes| size_argument(bytes, "page_size")).transpose()?;
         options.quarantine = quarantine.map(|bytes| size_argument(bytes, "quarantine")).transpose()?;
+        options.plan = plan.map(plan_argument).transpose()?;
         warn_of_unused(py, &options)?;
         let options = match limit_set_by {
             Some(limit_set_by) => options.limit_set_by(limit_set_by),

@@ -186,6 +186,8 @@ typedef struct allotment_stats {
   uint64_t num_from_thread_caches;
   // How often a page of an elastic pool received memory.
   uint64_t num_commits;
+  // Requests that got their place in the pool's plan; 0 in pools without one.
+  uint64_t num_planned;
 } allotment_stats;
 
 // The figures of a scope in bytes: requests rounded up to 256 bytes.

@@ -49,6 +49,8 @@ pub struct PoolStats {
     pub num_from_thread_caches: u64,
     /// How often a page of an elastic pool received memory.
     pub num_commits: u64,
+    /// Requests that got their place in the pool's plan; 0 in pools without one.
+    pub num_planned: u64,
 }
 
 impl From<allotment::Stats> for PoolStats {
@@ -72,6 +74,7 @@ impl From<allotment::Stats> for PoolStats {
             thread_cached: stats.thread_cached,
             num_from_thread_caches: stats.num_from_thread_caches,
             num_commits: stats.num_commits,
+            num_planned: stats.num_planned,
         }
     }
 }

@@ -152,10 +152,22 @@ impl<S: RegionSource> Allocator<S> {
         request: ChunkRequest,
         source_refused: &mut bool,
     ) -> Result<Option<Allocation>, AllocError> {
+        if let Some(plan) = self.tables.plan_arena(request.needed)
+            && let Some(allocation) = self.reserve(request, &plan)?
+        {
+            return Ok(Some(allocation));
+        }
         let Some(plan) = self.tables.plan(request) else { return Ok(None) };
+        let allocation = self.reserve(request, &plan)?;
+        *source_refused |= allocation.is_none();
+        Ok(allocation)
+    }
+
+    /// Calls the source for the sizes of a plan. Returns `None` if it declined all of them.
+    fn reserve(&mut self, request: ChunkRequest, plan: &Plan) -> Result<Option<Allocation>, AllocError> {
         for bytes in plan.sizes() {
             match self.source.reserve(bytes, GRANULE) {
-                Ok(grant) if self.adopt(&plan, grant)? => return Ok(self.tables.try_allocate(request)),
+                Ok(grant) if self.adopt(plan, grant)? => return Ok(self.tables.try_allocate(request)),
                 Ok(_) | Err(ReserveError::Declined) => {}
                 Err(ReserveError::Failed(failure)) => {
                     self.tables.counters.account_refuse();
@@ -164,7 +176,6 @@ impl<S: RegionSource> Allocator<S> {
                 }
             }
         }
-        *source_refused = true;
         Ok(None)
     }
 

@@ -242,6 +242,26 @@ pub enum OptionsError {
     /// A page size without the option elastic.
     #[error("a page size is for elastic pools")]
     OnlyForElastic,
+    /// The option changes where allocations lie, or which requests reach the pool.
+    #[error("a pool with a plan cannot have the option {option}")]
+    NotPlanned {
+        /// The name of the option.
+        option: &'static str,
+    },
+    /// The plan's alignment is below the granule, the unit of all chunks.
+    #[error("the plan has an alignment of {alignment} bytes: a pool follows plans with 256 or more")]
+    PlanAlignment {
+        /// The alignment of the plan, in bytes.
+        alignment: u64,
+    },
+    /// The limit leaves no room for the arena.
+    #[error("the plan has an arena of {arena} bytes, which is above the limit of {limit} bytes")]
+    PlanAboveLimit {
+        /// The bytes of the arena.
+        arena: u64,
+        /// The limit, in bytes.
+        limit: u64,
+    },
     /// The wait exceeds a year.
     #[error("wait {wait:?} is not between 0 and {MAX_WAIT:?}")]
     Wait {

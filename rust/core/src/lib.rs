@@ -18,6 +18,7 @@ pub mod fork;
 pub mod guard;
 mod map;
 mod options;
+pub mod plan;
 mod policy;
 #[cfg(feature = "std")]
 mod pool;

@@ -2,9 +2,11 @@
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
+use alloc::sync::Arc;
 use core::time::Duration;
 
 use crate::error::OptionsError;
+use crate::plan::Plan;
 #[cfg(feature = "std")]
 use crate::policy::elastic::MAX_PAGE_SIZE;
 use crate::policy::{Policy, SplitRule};
@@ -68,6 +70,15 @@ pub struct Options {
     /// The page size of an elastic pool in bytes: a power of two and a multiple of the source's granule. Defaults to the
     /// source's.
     pub page_size: Option<u64>,
+    /// A plan to follow. None by default.
+    ///
+    /// One region is the plan's arena, reserved before others and never joined to one. The requests of the pool, zero-byte ones aside, are taken
+    /// for those of the plan in their order, which begins again at its end: each gets its planned place there. One that is
+    /// not in the plan, or has its place taken, gets the best fit like any other; so nothing is lost where a program
+    /// departs from the plan. After that, requests of the planned sizes lead back: four in a row from any place in the
+    /// plan, or one that is at most sixteen requests ahead. A trim gives the arena back when it is wholly free. Threads
+    /// share the order. No thread caches, no guard mode and no elastic pool has a plan.
+    pub plan: Option<Arc<Plan>>,
     /// The setting that defined the limit, for reports.
     pub limit_set_by: String,
     /// The pool's name in reports.
@@ -98,6 +109,7 @@ impl Options {
             thread_caches: false,
             elastic: false,
             page_size: None,
+            plan: None,
             limit_set_by: "limit".to_owned(),
             name: "pool".to_owned(),
             guard: false,
@@ -174,6 +186,12 @@ impl Options {
         self
     }
 
+    /// Sets the plan to follow: see the field.
+    pub fn plan(mut self, plan: impl Into<Option<Arc<Plan>>>) -> Self {
+        self.plan = plan.into();
+        self
+    }
+
     /// Sets the name that reports give to the setting that defined the limit.
     pub fn limit_set_by(mut self, setting: impl Into<String>) -> Self {
         self.limit_set_by = setting.into();
@@ -215,6 +233,21 @@ impl Options {
         if !self.elastic && self.page_size.is_some() {
             return Err(OptionsError::OnlyForElastic);
         }
+        self.plan.as_deref().map_or(Ok(()), |plan| self.check_plan(plan))
+    }
+
+    fn check_plan(&self, plan: &Plan) -> Result<(), OptionsError> {
+        let Self { limit, guard, elastic, thread_caches, .. } = *self;
+        let others = [(guard, "guard"), (elastic, "elastic"), (thread_caches, "thread_caches")];
+        if let Some((_, option)) = others.into_iter().find(|(is_on, _)| *is_on) {
+            return Err(OptionsError::NotPlanned { option });
+        }
+        if !plan.fits_pools() {
+            return Err(OptionsError::PlanAlignment { alignment: plan.alignment() });
+        }
+        if plan.arena() > limit {
+            return Err(OptionsError::PlanAboveLimit { arena: plan.arena(), limit });
+        }
         Ok(())
     }
 
@@ -246,6 +279,9 @@ impl Options {
         let split_rule = SplitRule { policy: self.policy, fraction: self.fragmentation_fraction };
         let mut tables = Tables::new(limit, self.growth, split_rule, joins);
         tables.is_zero_based = source.starts_at_zero();
+        if let Some(plan) = &self.plan {
+            tables.follow(plan);
+        }
         tables
     }
 }

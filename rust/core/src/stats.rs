@@ -58,6 +58,8 @@ pub struct Stats {
     pub committed: u64,
     /// How often a page of an elastic pool received memory, from the source or from another page; 0 in other pools.
     pub num_commits: u64,
+    /// Requests that got their place in the [plan](crate::Options::plan); 0 in pools without one.
+    pub num_planned: u64,
     /// Requests refused for lack of memory, including those that failed in the source.
     pub num_refused: u64,
 }
@@ -286,6 +288,7 @@ impl Counters {
             num_grants: self.grants,
             committed: self.reserved.now,
             num_commits: 0,
+            num_planned: 0,
             num_refused: self.refused,
         }
     }

@@ -5,6 +5,7 @@
 //!
 //! Longer than 300 lines: the path of an allocation and that of a free, which are read and measured as one.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use core::num::NonZeroU64;
@@ -28,6 +29,7 @@ pub(crate) use elastic::Elastic;
 pub(crate) use elastic::plan::{PagePlan, Planned};
 #[cfg(feature = "std")]
 pub(crate) use feasibility::Supply;
+use following::Follower;
 #[cfg(feature = "std")]
 pub(crate) use free_plan::FreePlan;
 pub(crate) use request::ChunkRequest;
@@ -68,6 +70,8 @@ pub(crate) struct Tables {
     pub(crate) decisions: Decisions,
     /// The pages of an elastic pool; `None` in others.
     pub(crate) elastic: Option<Elastic>,
+    /// The plan that the pool follows; `None` in others.
+    following: Option<Box<Follower>>,
     /// Chunks in quarantine: neither in use nor free.
     pub(crate) quarantined: BTreeSet<Handle>,
     /// Size of the largest free chunk that is temporarily detached from the bins; 0 if none is.
@@ -78,7 +82,7 @@ pub(crate) struct Tables {
     split_rule: SplitRule,
     split_threshold: u64,
     joins_regions: bool,
-    /// Requests with a larger alignment are no plain ones: 0 in elastic pools, where none is.
+    /// Requests with a larger alignment are no plain ones: 0 in elastic pools and those with a plan, where none is.
     largest_plain_alignment: u64,
     /// Whether a region may start at address 0.
     pub(crate) is_zero_based: bool,
@@ -98,6 +102,7 @@ impl Tables {
             history: History::default(),
             decisions: Decisions::default(),
             elastic: None,
+            following: None,
             quarantined: BTreeSet::new(),
             largest_detached: 0,
             growth: Growth::new(limit, growth),
@@ -146,10 +151,16 @@ impl Tables {
         Some(self.allocation(request, taken))
     }
 
-    /// Takes an aligned chunk, or one with pages.
+    /// Takes an aligned chunk, one with pages, or a planned one.
     #[inline(never)]
     fn take_specially(&mut self, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
-        if self.elastic.is_some() { self.take_committed(request) } else { self.take_aligned(request) }
+        if self.elastic.is_some() {
+            self.take_committed(request)
+        } else if self.following.is_some() {
+            self.take_planned(request)
+        } else {
+            self.take_aligned(request)
+        }
     }
 
     /// Makes the tables those of an elastic pool.
@@ -244,13 +255,14 @@ impl Tables {
         former
     }
 
-    /// Frees a chunk that may have an owner, or pages.
+    /// Frees a chunk that may have an owner, or pages, or a place in a plan.
     #[cold]
     #[inline(never)]
     fn free_specially(&mut self, handle: Handle) {
         if self.owners.has_owned_chunks() {
             self.clear_owner(handle);
         }
+        self.unfollow(handle);
         if self.elastic.is_some() {
             self.free_in_pages(handle);
         } else {
@@ -289,7 +301,8 @@ impl Tables {
     pub(crate) fn stats_with(&self, caches: &CacheFigures) -> Stats {
         let Self { limit, live, regions, .. } = self;
         let stats = self.counters.stats(*limit, self.largest_free(), live.len(), regions.len(), caches);
-        Stats { num_commits: self.elastic.as_ref().map_or(0, Elastic::commits), ..stats }
+        let num_commits = self.elastic.as_ref().map_or(0, Elastic::commits);
+        Stats { num_commits, num_planned: self.planned(), ..stats }
     }
 
     /// Merges a free chunk of `size` bytes that is in no bin with its free neighbours and puts the result into its
@@ -333,6 +346,7 @@ pub(crate) mod check;
 mod elastic;
 #[cfg(feature = "std")]
 mod feasibility;
+mod following;
 #[cfg(feature = "std")]
 mod free_plan;
 pub(crate) mod free_target;

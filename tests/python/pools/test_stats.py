@@ -28,6 +28,7 @@ FIELDS = [
     "num_grants",
     "committed",
     "num_commits",
+    "num_planned",
     "num_refused",
 ]
 
@@ -65,6 +66,7 @@ def test_every_figure_after_a_short_program() -> None:
         "num_grants": 1,
         "committed": MIB,
         "num_commits": 0,
+        "num_planned": 0,
         "num_refused": 0,
     }
     pool.free(b)

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Sequence
 from typing import IO, Any
 
 from allotment.trace.formats.archive import Archive, Array
@@ -38,7 +39,7 @@ def read_npz(path: str, file: IO[bytes], *, details: bool = False) -> list[Colum
         TraceError: The file is damaged, or lacks these columns.
     """
     with Archive(path, file) as archive:
-        header = _header(archive)
+        header = read_header(archive)
         op, ids, size = _columns(archive)
         if header.get("recorder") == "allotment" and archive.describe("pool") is not None:
             return _recorded(archive, header, op, ids, size)
@@ -126,7 +127,7 @@ def _tags(archive: Archive) -> list[str]:
     return tags
 
 
-def _header(archive: Archive) -> dict[str, Any]:
+def read_header(archive: Archive) -> dict[str, Any]:
     """Return the header, empty without one. An invalid header is a ``TraceError``."""
     array = archive.describe("header")
     if array is None:
@@ -155,20 +156,30 @@ def _json(archive: Archive, array: Array, most_bytes: int) -> Any:
 
 
 def _columns(archive: Archive) -> "list[memoryview[int]]":
-    arrays = [_describe_column(archive, name) for name in _COLUMNS]
+    return read_numbers(archive, _COLUMNS, MAX_EVENTS, "events")
+
+
+def read_numbers(archive: Archive, names: Sequence[str], most: int, what: str) -> "list[memoryview[int]]":
+    """Return columns of whole numbers that all have the same length, at most ``most``.
+
+    Raises:
+        TraceError: A column is missing or is something else, or they differ in length.
+    """
+    arrays = [_describe_column(archive, name, names) for name in names]
     # The headers of all columns are read before any numbers, so that a column that is too long takes no memory.
     if len({array.shape for array in arrays}) > 1:
         lengths = ", ".join(f"{array.name} has {array.shape[0]}" for array in arrays)
         raise archive.fault(f"the columns differ in length: {lengths}")
-    if arrays[0].shape[0] > MAX_EVENTS:
-        raise archive.fault(f"has {arrays[0].shape[0]} events; at most {MAX_EVENTS} are read")
+    if arrays[0].shape[0] > most:
+        raise archive.fault(f"has {arrays[0].shape[0]} {what}; at most {most} are read")
     return [_numbers(archive, array) for array in arrays]
 
 
-def _describe_column(archive: Archive, name: str) -> Array:
+def _describe_column(archive: Archive, name: str, names: Sequence[str] = _COLUMNS) -> Array:
     array = archive.describe(name)
     if array is None:
-        raise archive.fault(f"column {name}: is missing; a trace has {', '.join(_COLUMNS)}")
+        what = "a trace" if names == _COLUMNS else "such a file"
+        raise archive.fault(f"column {name}: is missing; {what} has {', '.join(names)}")
     if len(array.shape) != 1 or array.kind not in "iu":
         raise archive.fault(f"column {name}: must be whole numbers in one dimension, is {_describe(array)}")
     return array

@@ -1,11 +1,15 @@
 //! Options of new pools: defaults, ranges, warnings.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use allotment::{MAX_WAIT, Options, Policy};
-use pyo3::exceptions::{PyUserWarning, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
+
+use crate::error::message_text::show_value;
+use crate::plan::Plan;
 
 /// Warns of options without an effect.
 pub(super) fn warn_of_unused(py: Python<'_>, options: &Options) -> PyResult<()> {
@@ -31,6 +35,18 @@ pub(super) fn idle_argument(seconds: f64) -> PyResult<Duration> {
     time.filter(|time| *time <= MAX_WAIT).ok_or_else(|| {
         let most = MAX_WAIT.as_secs();
         PyValueError::new_err(format!("idle_trim_seconds {seconds} is not between 0.001 and {most}"))
+    })
+}
+
+/// Converts the plan.
+pub(super) fn plan_argument(plan: &Bound<'_, PyAny>) -> PyResult<Arc<allotment::plan::Plan>> {
+    let found = plan.cast::<Plan>().map(|plan| Arc::clone(&plan.get().0));
+    found.map_err(|_| {
+        PyTypeError::new_err(format!(
+            "plan must be a Plan or None, not {}: allotment.trace.read_plan reads one from a file, and \
+             allotment.trace.plan makes one of a trace",
+            show_value(plan)
+        ))
     })
 }
 

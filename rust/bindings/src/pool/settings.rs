@@ -6,6 +6,7 @@ use super::Pool;
 use crate::error::IntoPyErr;
 use crate::interpreter::detach;
 use crate::interpreter::garbage::When;
+use crate::plan::Plan;
 use crate::size::size_argument;
 
 #[pymethods]
@@ -69,6 +70,12 @@ impl Pool {
     #[getter]
     fn elastic(&self) -> bool {
         self.core.options().elastic
+    }
+
+    /// The plan that the pool follows; ``None`` without one.
+    #[getter]
+    fn plan(&self) -> Option<Plan> {
+        self.core.options().plan.clone().map(Plan)
     }
 
     /// The split policy, ``"tensorflow"`` or ``"tight"``.

@@ -92,6 +92,8 @@ getters! {
     committed: u64,
     /// How often a page of an elastic pool received memory, from the source or another page; 0 in other pools.
     num_commits: u64,
+    /// Number of requests that got their place in the pool's plan; 0 in pools without one.
+    num_planned: u64,
     /// Number of requests that were refused since the pool was made.
     num_refused: u64,
 }

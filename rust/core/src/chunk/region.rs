@@ -65,6 +65,11 @@ impl Regions {
         self.sorted[..after].last().filter(|region| address < region.span.end())
     }
 
+    /// Returns the first chunk of the region that contains an address.
+    pub(crate) fn first_chunk(&self, address: u64) -> Option<Handle> {
+        self.find(address).map(|region| region.first)
+    }
+
     /// Returns the region that contains an address, and the offset of the address in it.
     pub(crate) fn locate(&self, address: u64) -> Option<(RegionId, u64)> {
         let start = self.find(address)?.span.address;

@@ -28,9 +28,28 @@ pub(crate) struct Plan {
     pub(crate) room: u64,
     /// Whether the step was doubled to reach the request; a grant does not double it again then.
     doubled: bool,
+    /// Whether the grant is the arena of a plan.
+    is_arena: bool,
 }
 
 impl Plan {
+    /// Plans a call for exactly the bytes of an arena; `None` if the limit leaves no room. Growth goes on as before.
+    pub(crate) fn arena(bytes: u64, reserved: u64, limit: u64) -> Option<Self> {
+        let room = room(limit, reserved);
+        (bytes <= room).then_some(Self {
+            largest: bytes,
+            needed: bytes,
+            room: bytes,
+            doubled: true,
+            is_arena: true,
+        })
+    }
+
+    /// Returns whether the grant is the arena of a plan.
+    pub(crate) fn is_arena(&self) -> bool {
+        self.is_arena
+    }
+
     /// Returns the sizes to ask for, in descending order.
     pub(crate) fn sizes(&self) -> impl Iterator<Item = u64> + use<> {
         backpedal(self.largest, self.needed)
@@ -68,7 +87,7 @@ impl Growth {
         while needed > self.step {
             self.double();
         }
-        Some(Plan { largest: self.step.min(room), needed, room, doubled })
+        Some(Plan { largest: self.step.min(room), needed, room, doubled, is_arena: false })
     }
 
     /// Returns whether the sizes of [`Growth::plan`] for a chunk of `needed` bytes include a grant, if the source

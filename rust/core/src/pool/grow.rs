@@ -72,12 +72,43 @@ impl Pool {
         if let Some(allocation) = state.allocator.try_allocate(request) {
             return Ok(Some(allocation));
         }
+        if let Some(plan) = state.allocator.plan_arena(request.needed) {
+            drop(state);
+            if let Some(allocation) = self.reserve(source, request, &plan)? {
+                return Ok(Some(allocation));
+            }
+            state = self.lock_open_state()?;
+            // A free during the source call may suffice, or the arena may not serve an aligned request.
+            if let Some(allocation) = state.allocator.try_allocate(request) {
+                return Ok(Some(allocation));
+            }
+        }
         let Some(plan) = state.allocator.plan(request) else { return Ok(None) };
         drop(state);
+        if let Some(allocation) = self.reserve(source, request, &plan)? {
+            return Ok(Some(allocation));
+        }
+        *source_refused = true;
+        let smallest = plan.sizes().last().unwrap_or(plan.needed);
+        let promised = self.gauge.as_ref().is_some_and(|gauge| smallest <= gauge.headroom().guaranteed);
+        let mut state = self.lock_state()?;
+        state.source_declined = true;
+        state.source_declined_guaranteed = promised;
+        state.allocator.history.end();
+        Ok(None)
+    }
+
+    /// Calls the source for the sizes of a plan. Returns `None` if it declined all of them.
+    fn reserve(
+        &self,
+        source: &mut Source<'_>,
+        request: ChunkRequest,
+        plan: &Plan,
+    ) -> Result<Option<Allocation>, AllocError> {
         for bytes in plan.sizes() {
             match source.reserve(bytes, GRANULE) {
                 Ok(grant) => {
-                    if let Some(allocation) = self.adopt(source, request, &plan, grant)? {
+                    if let Some(allocation) = self.adopt(source, request, plan, grant)? {
                         return Ok(Some(allocation));
                     }
                 }
@@ -91,13 +122,6 @@ impl Pool {
                 }
             }
         }
-        *source_refused = true;
-        let smallest = plan.sizes().last().unwrap_or(plan.needed);
-        let promised = self.gauge.as_ref().is_some_and(|gauge| smallest <= gauge.headroom().guaranteed);
-        let mut state = self.lock_state()?;
-        state.source_declined = true;
-        state.source_declined_guaranteed = promised;
-        state.allocator.history.end();
         Ok(None)
     }
 

@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 
 use thiserror::Error;
 
+use crate::plan::Buffer;
 use crate::units::round_up;
 
 /// The largest request of a recorded program in bytes: more than any machine can address.
@@ -139,6 +140,29 @@ impl Program {
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events
+    }
+
+    /// Returns each block with more than zero bytes as a buffer to plan, in the order of the requests. It lives from its
+    /// event to that of its free, or to the end of the program.
+    #[must_use]
+    pub fn buffers(&self) -> Vec<Buffer> {
+        let end = self.events.len() as u64;
+        let mut buffers: Vec<Buffer> = Vec::new();
+        let mut in_slot = vec![None; self.slots];
+        for (time, event) in (0..).zip(&self.events) {
+            match *event {
+                Event::Allocate { slot, bytes } => {
+                    in_slot[slot as usize] = (bytes > 0).then_some(buffers.len());
+                    buffers.extend((bytes > 0).then_some(Buffer { bytes, start: time, end }));
+                }
+                Event::Free { slot } => {
+                    if let Some(buffer) = in_slot[slot as usize] {
+                        buffers[buffer].end = time;
+                    }
+                }
+            }
+        }
+        buffers
     }
 
     /// Returns the most slots in use at once; slots are numbered below it.

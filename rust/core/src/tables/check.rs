@@ -58,6 +58,7 @@ pub(crate) fn check(allocator: &Tables) -> Result<(), Violation> {
     require(quarantined == sums.quarantined, "every chunk in quarantine belongs to a region", 0)?;
     require(allocator.live.len() == sums.live, "the live table holds exactly the chunks in use", 0)?;
     require(allocator.chunks.len() == sums.chunks, "every chunk in the table belongs to a region", 0)?;
+    require(allocator.follows_all_chunks(), "a pool with a plan knows the chunks in use by address", 0)?;
     let counters = &allocator.counters;
     require(counters.requested() == sums.requested, "requested is the sum over the chunks in use", 0)?;
     require(counters.in_use() == sums.in_use, "in use is the sum over the chunks in use", 0)?;

@@ -50,6 +50,7 @@ impl Tables {
         self.has_free(needed)
             || self.growth_attempts(trim_on_oom, supply).any(|GrowthAttempt { reserved, available }| {
                 self.growth.serves(needed, reserved, self.limit, available)
+                    || self.arena_serves(needed, reserved, available)
             })
     }
 
@@ -59,7 +60,8 @@ impl Tables {
             return self.largest_servable_in_pages(supply);
         }
         let grown = self.growth_attempts(trim_on_oom, supply).map(|GrowthAttempt { reserved, available }| {
-            self.growth.largest_served(reserved, self.limit, available)
+            let grown = self.growth.largest_served(reserved, self.limit, available);
+            grown.max(self.servable_in_arena(reserved, available))
         });
         grown.max().unwrap_or(0).max(self.largest_free())
     }

@@ -34,11 +34,17 @@ impl Tables {
     /// Turns a valid grant into a new region, or joins it to the region it touches, and adds the free chunk.
     pub(crate) fn adopt(&mut self, grant: Grant, plan: &Plan) {
         self.growth.granted(plan);
+        if plan.is_arena() {
+            self.place_arena(grant);
+        }
         self.decisions.record(|| Decision::Adopted(grant));
         self.counters.account_reserve(grant.bytes);
         let chunk = self.chunks.insert(grant.address, grant.bytes);
         match self.regions.place(grant) {
-            Some(Place::After(index)) if self.joins_regions => {
+            // The arena of a plan stays apart, so that no other chunk begins in it and ends behind it.
+            Some(Place::After(index))
+                if self.joins_regions && !plan.is_arena() && !self.is_arena(self.regions.get(index).span) =>
+            {
                 let last = self.last_chunk(self.regions.get(index).first);
                 self.chunks.link(last, chunk);
                 self.regions.lengthen(index, grant.bytes);
@@ -61,7 +67,9 @@ impl Tables {
             self.chunks.remove(region.first);
             self.counters.account_release(region.span.bytes);
         }
-        gone.into_iter().map(|region| region.span).collect()
+        let gone: Vec<_> = gone.into_iter().map(|region| region.span).collect();
+        self.lose_arena(&gone);
+        gone
     }
 
     /// Returns the bytes in wholly free regions.

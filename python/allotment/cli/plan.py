@@ -1,0 +1,78 @@
+"""The ``plan`` command: a static plan of offsets for a recorded program."""
+
+import json
+
+from allotment._core import Plan, format_size, one_line
+from allotment.cli.command import BadInput, Outcome
+from allotment.cli.progress import progress
+from allotment.trace import Trace, TraceError, plan, read_trace, write_plan
+from allotment.trace.plan import plan_figures
+
+
+def plan_file(
+    path: str,
+    output: str | None,
+    *,
+    alignment: int,
+    seconds: float,
+    steps: int | None,
+    seed: int,
+    as_json: bool,
+) -> Outcome:
+    """Search for a plan, write it if asked to, and report it as text or JSON.
+
+    Raises:
+        BadInput: The trace or an option is invalid, or the plan cannot be written.
+    """
+    try:
+        trace = read_trace(path)
+    except TraceError as error:
+        raise BadInput(str(error)) from error
+    with progress(1, long=True) as bar:
+        bar.begin(f"planning {one_line(trace.title)}")
+        try:
+            found = plan(
+                trace,
+                alignment=alignment,
+                seconds=seconds,
+                steps=steps,
+                seed=seed,
+                progress=lambda _arena, _bound, elapsed: bar.update(
+                    round(1000 * elapsed), round(1000 * seconds)
+                ),
+            )
+        except ValueError as error:
+            raise BadInput(f"{path}: {error}") from error
+    if output is not None:
+        try:
+            write_plan(output, found, name=trace.name)
+        except OSError as error:
+            raise BadInput(f"-o {output}: cannot be written: {error.strerror or error}") from error
+    if as_json:
+        figures = {"trace": path, **plan_figures(found), "plan": output}
+        return Outcome(json.dumps(figures, indent=2) + "\n")
+    return Outcome(_text(trace, found, output))
+
+
+def _text(trace: Trace, found: Plan, output: str | None) -> str:
+    def size(nbytes: int) -> str:
+        return f"{format_size(nbytes)} ({nbytes} bytes)"
+
+    over = found.arena / found.lower_bound if found.lower_bound else 1.0
+    if found.arena == found.lower_bound:
+        said = "as small as the lower bound"
+    elif found.optimal:
+        said = f"{over:.4f} times the lower bound; the search has tried every smaller one"
+    else:
+        said = f"{over:.4f} times the lower bound; more time may find a smaller one"
+    lines = [
+        f"{one_line(trace.title)}: {trace.program.events} events, {found.requests} requests",
+        f"lower bound   {size(found.lower_bound)}: the most that is live at once, in multiples of {found.alignment}",
+        f"arena         {size(found.arena)}: {said}",
+        "checked       no two blocks that live at the same time overlap",
+    ]
+    if trace.origin.incomplete:
+        lines.append("incomplete    " + "; ".join(trace.origin.missing))
+    if output is not None:
+        lines.append(f"written       {one_line(output)}")
+    return "\n".join(lines) + "\n"
