@@ -344,6 +344,7 @@ class PoolStats:
         num_grants: int,
         committed: int,
         num_commits: int,
+        num_planned: int,
         num_refused: int,
     ) -> Self: ...
     @property

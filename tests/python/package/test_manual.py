@@ -19,6 +19,7 @@ from allotment.trace import (
     ReplayOptions,
     Search,
     compare,
+    plan,
     read_columns,
     read_trace,
     replay_at_min_limit,
@@ -26,6 +27,7 @@ from allotment.trace import (
     sweep,
 )
 from allotment.trace.pictures import draw, report_figures
+from allotment.trace.plan import plan_figures
 from support.documents import ROOT, Document, Example, matches, parameters, run
 from support.mpi import run_processes
 from support.traces.snapshots import event, snapshot
@@ -186,5 +188,15 @@ def test_the_json_fields_that_the_page_names_are_printed(tmp_path: Path) -> None
     compared, swept = compare(read_trace(path)).as_dict(), sweep(read_trace(path)).as_dict()
     shown = report_figures(draw(read_columns(path)))
     parts = [shown[name][0] for name in ("holders_at_peak", "sizes", "curve")]
-    printed = [report.as_dict(), recorded, compared, compared["compare"][0], swept, shown, *parts]
-    assert named - {"trace", "traces"} <= {key for one in printed for key in one}
+    planned = plan_figures(plan(read_trace(path), steps=0))
+    printed = [
+        report.as_dict(),
+        recorded,
+        compared,
+        compared["compare"][0],
+        swept,
+        shown,
+        planned,
+        *parts,
+    ]
+    assert named - {"trace", "traces", "plan"} <= {key for one in printed for key in one}
