@@ -26,7 +26,7 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     /// Makes a buffer of a context.
     pub(crate) fn new(context: &Context, bytes: usize) -> Result<Self, OpenClError> {
-        let opencl = context.opencl().clone();
+        let opencl = context.opencl();
         opencl.check_process()?;
         // SAFETY: the context is retained, and there is no memory of the host.
         let handle =
@@ -43,10 +43,7 @@ impl Buffer {
     /// Returns the handle together with the reference: the caller releases it.
     #[must_use]
     pub fn into_handle(self) -> *mut c_void {
-        let mut buffer = ManuallyDrop::new(self);
-        // SAFETY: read once, and never dropped in its old place.
-        drop(unsafe { ptr::read(&raw mut buffer.opencl) });
-        buffer.handle
+        ManuallyDrop::new(self).handle
     }
 
     /// Makes a buffer of a part of this one, which must not be a part itself.
@@ -65,7 +62,7 @@ impl Buffer {
     ) -> Result<Self, OpenClError> {
         // SAFETY: this buffer is alive.
         let handle = unsafe { self.opencl.create_part(self.handle, Part { origin: offset, size: bytes }) }?;
-        Self { opencl: self.opencl.clone(), handle }.with_end(destroyed)
+        Self { opencl: self.opencl, handle }.with_end(destroyed)
     }
 
     /// Calls `destroyed` when OpenCL destroys the buffer.
@@ -108,7 +105,7 @@ impl Context {
         bytes: usize,
         destroyed: F,
     ) -> Result<Buffer, OpenClError> {
-        let opencl = self.opencl().clone();
+        let opencl = self.opencl();
         // SAFETY: the context is retained; the memory is guaranteed by the caller.
         let handle = unsafe {
             opencl.create_buffer(self.handle(), sys::READ_WRITE | sys::USE_HOST_PTR, bytes, address)

@@ -31,10 +31,10 @@ impl Context {
     ///
     /// # Errors
     /// If OpenCL does not know it.
-    pub unsafe fn retain(opencl: &OpenCl, handle: *mut c_void) -> Result<Self, OpenClError> {
+    pub unsafe fn retain(opencl: OpenCl, handle: *mut c_void) -> Result<Self, OpenClError> {
         // SAFETY: guaranteed by the caller.
         unsafe { opencl.retain_context(handle) }?;
-        Ok(Self(Arc::new(RetainedContext { opencl: opencl.clone(), handle })))
+        Ok(Self(Arc::new(RetainedContext { opencl, handle })))
     }
 
     /// Returns the handle, valid while this lives.
@@ -45,8 +45,8 @@ impl Context {
 
     /// Returns the library that made it.
     #[must_use]
-    pub fn opencl(&self) -> &OpenCl {
-        &self.0.opencl
+    pub fn opencl(&self) -> OpenCl {
+        self.0.opencl
     }
 }
 
@@ -82,7 +82,7 @@ impl Queue {
     ///
     /// # Errors
     /// If OpenCL does not know it.
-    pub unsafe fn retain(opencl: &OpenCl, handle: *mut c_void) -> Result<Self, OpenClError> {
+    pub unsafe fn retain(opencl: OpenCl, handle: *mut c_void) -> Result<Self, OpenClError> {
         // SAFETY: guaranteed by the caller.
         let properties = unsafe { opencl.queue_info(handle, sys::QUEUE_PROPERTIES, 0_u64) }?;
         // SAFETY: as above.
@@ -90,7 +90,7 @@ impl Queue {
         // SAFETY: as above.
         unsafe { opencl.retain_queue(handle) }?;
         let runs_in_order = properties & sys::OUT_OF_ORDER == 0;
-        Ok(Self(Arc::new(RetainedQueue { opencl: opencl.clone(), handle, context, runs_in_order })))
+        Ok(Self(Arc::new(RetainedQueue { opencl, handle, context, runs_in_order })))
     }
 
     /// Returns the handle, valid while this lives.

@@ -3,16 +3,20 @@
 use std::ffi::c_void;
 use std::process;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Mutex, PoisonError};
 
 use libloading::Library;
 
 use crate::error::OpenClError;
 use crate::sys::{self, Destroyed, Functions, Handle, Part, Status};
 
-/// OpenCL of this process. Clones share it. Nothing is closed at the end: drivers have threads of their own.
-#[derive(Debug, Clone)]
-pub struct OpenCl(Arc<Opened>);
+/// OpenCL of this process. Copies share it. Nothing is closed at the end: drivers have threads of their own.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenCl(&'static Opened);
+
+/// Those that were opened, by path and process. Never dropped: buffers refer to them without counting, as making one takes
+/// less than a tenth of a microsecond.
+static OPENED: Mutex<Vec<(String, OpenCl)>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
 struct Opened {
@@ -27,6 +31,12 @@ impl OpenCl {
     /// # Errors
     /// If there is no such library, or it lacks a function of OpenCL 1.2.
     pub fn open(library: &str) -> Result<Self, OpenClError> {
+        let process = process::id();
+        let mut known = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = known.iter().find(|(path, opencl)| path == library && opencl.0.process == process);
+        if let Some(&(_, opencl)) = same {
+            return Ok(opencl);
+        }
         // SAFETY: the library is the machine's OpenCL, or one that the program has loaded.
         let opened = unsafe { Library::new(library) };
         let opened = opened
@@ -34,22 +44,24 @@ impl OpenCl {
         // SAFETY: as above; the library is never unloaded, see below.
         let functions = unsafe { Functions::load(&opened, library) }?;
         std::mem::forget(opened);
-        Ok(Self::of(functions))
+        let opencl = Self::of(functions);
+        known.push((library.to_owned(), opencl));
+        Ok(opencl)
     }
 
     pub(crate) fn of(functions: Functions) -> Self {
-        Self(Arc::new(Opened { functions, process: process::id() }))
+        Self(Box::leak(Box::new(Opened { functions, process: process::id() })))
     }
 
     /// Returns an error in a process that was forked from the one that opened the library.
-    pub(crate) fn check_process(&self) -> Result<(), OpenClError> {
+    pub(crate) fn check_process(self) -> Result<(), OpenClError> {
         if self.0.process == process::id() { Ok(()) } else { Err(OpenClError::Forked) }
     }
 
     /// Calls a function. It does not ask for the process, which takes as long as the shortest of them: pools refuse
     /// requests in forked children themselves.
     #[inline]
-    fn call(&self, name: &'static str, call: impl FnOnce(&Functions) -> Status) -> Result<(), OpenClError> {
+    fn call(self, name: &'static str, call: impl FnOnce(&Functions) -> Status) -> Result<(), OpenClError> {
         match call(&self.0.functions) {
             sys::SUCCESS => Ok(()),
             code => Err(OpenClError::of_call(name, code)),
@@ -58,14 +70,14 @@ impl OpenCl {
 
     /// # Safety
     /// The handle is a context's.
-    pub(crate) unsafe fn retain_context(&self, context: Handle) -> Result<(), OpenClError> {
+    pub(crate) unsafe fn retain_context(self, context: Handle) -> Result<(), OpenClError> {
         // SAFETY: guaranteed by the caller.
         self.call("clRetainContext", |functions| unsafe { (functions.retain_context)(context) })
     }
 
     /// # Safety
     /// The caller has retained the context, and does not use it any more.
-    pub(crate) unsafe fn release_context(&self, context: Handle) {
+    pub(crate) unsafe fn release_context(self, context: Handle) {
         if self.check_process().is_err() {
             return;
         }
@@ -75,14 +87,14 @@ impl OpenCl {
 
     /// # Safety
     /// The handle is a queue's.
-    pub(crate) unsafe fn retain_queue(&self, queue: Handle) -> Result<(), OpenClError> {
+    pub(crate) unsafe fn retain_queue(self, queue: Handle) -> Result<(), OpenClError> {
         // SAFETY: guaranteed by the caller.
         self.call("clRetainCommandQueue", |functions| unsafe { (functions.retain_queue)(queue) })
     }
 
     /// # Safety
     /// The caller has retained the queue, and does not use it any more.
-    pub(crate) unsafe fn release_queue(&self, queue: Handle) {
+    pub(crate) unsafe fn release_queue(self, queue: Handle) {
         if self.check_process().is_err() {
             return;
         }
@@ -95,7 +107,7 @@ impl OpenCl {
     /// # Safety
     /// The handle is a queue's, and `T` the type of what `name` asks for.
     pub(crate) unsafe fn queue_info<T: Copy>(
-        &self,
+        self,
         queue: Handle,
         name: u32,
         mut value: T,
@@ -111,7 +123,7 @@ impl OpenCl {
     /// # Safety
     /// The handle is a context's; with `USE_HOST_PTR` the buffer ends before the memory at `host` does.
     pub(crate) unsafe fn create_buffer(
-        &self,
+        self,
         context: Handle,
         flags: u64,
         bytes: usize,
@@ -130,7 +142,7 @@ impl OpenCl {
     /// # Safety
     /// The handle is a buffer's that is no part of another.
     #[inline]
-    pub(crate) unsafe fn create_part(&self, parent: Handle, part: Part) -> Result<Handle, OpenClError> {
+    pub(crate) unsafe fn create_part(self, parent: Handle, part: Part) -> Result<Handle, OpenClError> {
         let mut made = ptr::null_mut();
         self.call("clCreateSubBuffer", |functions| {
             let mut status = sys::SUCCESS;
@@ -145,7 +157,7 @@ impl OpenCl {
 
     /// # Safety
     /// The caller has a reference to the buffer, and does not use it any more.
-    pub(crate) unsafe fn release_buffer(&self, buffer: Handle) {
+    pub(crate) unsafe fn release_buffer(self, buffer: Handle) {
         if self.check_process().is_err() {
             return;
         }
@@ -157,7 +169,7 @@ impl OpenCl {
     /// The handle is a buffer's, and `destroyed` may be called with `data` once, on any thread.
     #[inline]
     pub(crate) unsafe fn on_destruction(
-        &self,
+        self,
         buffer: Handle,
         destroyed: Destroyed,
         data: *mut c_void,
@@ -172,7 +184,7 @@ impl OpenCl {
     ///
     /// # Safety
     /// Both are handles of one context.
-    pub(crate) unsafe fn touch(&self, queue: Handle, buffer: Handle) -> Result<(), OpenClError> {
+    pub(crate) unsafe fn touch(self, queue: Handle, buffer: Handle) -> Result<(), OpenClError> {
         let zero = 0_u8;
         let (blocking, data) = (1, (&raw const zero).cast::<c_void>());
         // SAFETY: guaranteed by the caller; OpenCL has read the local variable when the call returns.
@@ -185,7 +197,7 @@ impl OpenCl {
     ///
     /// # Safety
     /// The handle is a queue's. The caller releases the event.
-    pub(crate) unsafe fn marker(&self, queue: Handle) -> Result<Handle, OpenClError> {
+    pub(crate) unsafe fn marker(self, queue: Handle) -> Result<Handle, OpenClError> {
         let mut event = ptr::null_mut();
         // SAFETY: guaranteed by the caller; the pointer is to a local variable.
         self.call("clEnqueueMarkerWithWaitList", |functions| unsafe {
@@ -208,7 +220,7 @@ impl OpenCl {
     ///
     /// # Safety
     /// All are handles, of the context of the queue.
-    pub(crate) unsafe fn barrier(&self, queue: Handle, events: &[Handle]) -> Result<(), OpenClError> {
+    pub(crate) unsafe fn barrier(self, queue: Handle, events: &[Handle]) -> Result<(), OpenClError> {
         let count = u32::try_from(events.len()).unwrap_or(u32::MAX);
         // SAFETY: guaranteed by the caller.
         self.call("clEnqueueBarrierWithWaitList", |functions| unsafe {
@@ -218,7 +230,7 @@ impl OpenCl {
 
     /// # Safety
     /// The caller has a reference to the event, and does not use it any more.
-    pub(crate) unsafe fn release_event(&self, event: Handle) {
+    pub(crate) unsafe fn release_event(self, event: Handle) {
         // SAFETY: guaranteed by the caller.
         let _ = self.call("clReleaseEvent", |functions| unsafe { (functions.release_event)(event) });
     }
@@ -227,7 +239,7 @@ impl OpenCl {
     ///
     /// # Safety
     /// The handle is a queue's.
-    pub(crate) unsafe fn finish(&self, queue: Handle) -> Result<(), OpenClError> {
+    pub(crate) unsafe fn finish(self, queue: Handle) -> Result<(), OpenClError> {
         self.check_process()?;
         // SAFETY: guaranteed by the caller.
         self.call("clFinish", |functions| unsafe { (functions.finish)(queue) })

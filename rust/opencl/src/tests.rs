@@ -271,12 +271,12 @@ impl Program {
 
     fn context(&self) -> Context {
         // SAFETY: the library counts references, and finds those that are not live.
-        unsafe { Context::retain(&self.opencl, handle(self.context)) }.unwrap()
+        unsafe { Context::retain(self.opencl, handle(self.context)) }.unwrap()
     }
 
     fn queue(&self, number: usize) -> Queue {
         // SAFETY: as above.
-        unsafe { Queue::retain(&self.opencl, handle(self.queues[number])) }.unwrap()
+        unsafe { Queue::retain(self.opencl, handle(self.queues[number])) }.unwrap()
     }
 
     fn regions(&self) -> Regions {

@@ -14,6 +14,7 @@ use allotment::source::{ObjectTable, Objects};
 use allotment::{AllocError, GRANULE, Request};
 use allotment_opencl::{Buffer, Context, OpenCl, OpenClError, Queue, QueueOrder, QueueUse, Regions};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
@@ -24,7 +25,7 @@ use crate::size::whole_number;
 use crate::tag;
 
 /// The owner of buffers in pools with `owner_tags`.
-const OWNER: &str = "opencl";
+const TAG: &str = "opencl";
 
 /// What a pool has to do with OpenCL.
 #[derive(Default)]
@@ -69,7 +70,7 @@ impl OpenClSource {
     fn new(py: Python<'_>, library: &str, context: usize, queue: usize) -> PyResult<Self> {
         let retained = || {
             let opencl = OpenCl::open(library)?;
-            Ok((retain_context(&opencl, context)?, retain_queue(&opencl, queue)?))
+            Ok((retain_context(opencl, context)?, retain_queue(opencl, queue)?))
         };
         let (context, queue) = retained().map_err(|error: OpenClError| error.into_py_err(py))?;
         Ok(Self { context, queue })
@@ -123,11 +124,17 @@ enum Place {
 pub(crate) struct OpenClAllocator {
     pool: Py<Pool>,
     place: Place,
-    queue: Arc<QueueUse>,
+    owner: Arc<Owner>,
     alignment: u64,
     wrap: Py<PyAny>,
     refusal: Py<PyAny>,
-    owner: Arc<str>,
+    tag: Arc<str>,
+}
+
+/// Where the memory of a buffer goes back to: one reference for each buffer.
+struct Owner {
+    pool: Arc<allotment::Pool>,
+    queue: Arc<QueueUse>,
 }
 
 #[pymethods]
@@ -145,13 +152,13 @@ impl OpenClAllocator {
         wrap: Py<PyAny>,
         refusal: Py<PyAny>,
     ) -> PyResult<Self> {
-        let (place, queue) = {
+        let (place, owner) = {
             let pool = pool.get();
             let OpenClUse { regions, order } = pool.opencl();
             let opencl = || OpenCl::open(library).map_err(|error| error.into_py_err(py));
             let (opencl, place) = match regions {
                 Some(regions) if regions.context.handle().addr() == context => {
-                    (regions.context.opencl().clone(), Place::Regions(regions.buffers.clone()))
+                    (regions.context.opencl(), Place::Regions(regions.buffers.clone()))
                 }
                 Some(_) => {
                     return Err(PyValueError::new_err(
@@ -166,7 +173,7 @@ impl OpenClAllocator {
                 }
                 None if pool.is_host_memory() => {
                     let opencl = opencl()?;
-                    let context = retain_context(&opencl, context).map_err(|error| error.into_py_err(py))?;
+                    let context = retain_context(opencl, context).map_err(|error| error.into_py_err(py))?;
                     (opencl, Place::Host(context))
                 }
                 None => {
@@ -176,11 +183,12 @@ impl OpenClAllocator {
                     ));
                 }
             };
-            let queue = queue.map(|queue| retain_queue(&opencl, queue)).transpose();
-            (place, order.join(queue.map_err(|error| error.into_py_err(py))?))
+            let queue = queue.map(|queue| retain_queue(opencl, queue)).transpose();
+            let queue = order.join(queue.map_err(|error| error.into_py_err(py))?);
+            (place, Arc::new(Owner { pool: Arc::clone(pool.core()), queue }))
         };
-        let owner = Arc::from(OWNER);
-        Ok(Self { pool, place, queue, alignment: alignment.max(GRANULE), wrap, refusal, owner })
+        let (alignment, tag) = (alignment.max(GRANULE), Arc::from(TAG));
+        Ok(Self { pool, place, owner, alignment, wrap, refusal, tag })
     }
 
     /// Make a buffer of ``nbytes`` bytes; ``None`` for zero bytes.
@@ -203,7 +211,7 @@ impl OpenClAllocator {
             return Ok(None);
         }
         let buffer = self.buffer(py, bytes)?;
-        let made = self.wrap.bind(py).call1((buffer.handle().addr(), false))?;
+        let made = self.wrapped(py, &buffer)?;
         // The object releases it from now on.
         let _ = buffer.into_handle();
         Ok(Some(made))
@@ -211,13 +219,26 @@ impl OpenClAllocator {
 }
 
 impl OpenClAllocator {
+    /// Calls `wrap` without a tuple of the arguments.
+    #[inline]
+    fn wrapped<'py>(&self, py: Python<'py>, buffer: &Buffer) -> PyResult<Bound<'py, PyAny>> {
+        let handle = buffer.handle().addr().into_pyobject(py)?;
+        let end = ptr::null_mut::<ffi::PyObject>();
+        // SAFETY: the arguments are objects, up to a null; the result is a new reference, or null with an exception.
+        unsafe {
+            let made =
+                ffi::PyObject_CallFunctionObjArgs(self.wrap.as_ptr(), handle.as_ptr(), ffi::Py_False(), end);
+            Bound::from_owned_ptr_or_err(py, made)
+        }
+    }
+
     fn buffer(&self, py: Python<'_>, bytes: u64) -> PyResult<Buffer> {
         let pool = self.pool.get();
         let core = pool.core();
         let request = Request::new(bytes).align(self.alignment);
         let allocate = || held::allocate(core, pool.admission(), request, || self.make_room(py));
         let allocated = if core.options().owner_tags {
-            tag::with_default(&self.owner, allocate)
+            tag::with_default(&self.tag, allocate)
         } else if tag::stack::are_recorded() {
             tag::stack::with_stack(allocate)
         } else {
@@ -243,13 +264,13 @@ impl OpenClAllocator {
         let pool = self.pool.get();
         let order = &pool.opencl().order;
         if order.is_needed() {
-            detach(py, || order.before_use(&self.queue))?;
+            detach(py, || order.before_use(&self.owner.queue))?;
         }
-        let (core, queue) = (Arc::clone(pool.core()), Arc::clone(&self.queue));
+        let owner = Arc::clone(&self.owner);
         let destroyed = move || {
-            queue.before_free();
+            owner.queue.before_free();
             // In a forked child, which owns nothing, it does nothing.
-            let _ = held::free(&core, held::pointer(address));
+            let _ = held::free(&owner.pool, held::pointer(address));
         };
         // A pool's numbers are lengths of objects of this process.
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -270,7 +291,7 @@ impl OpenClAllocator {
         pool.small_cache().flush();
         let before = pool.core().activity();
         // OpenCL may destroy a buffer only when the commands that use it are done.
-        if let Some(queue) = self.queue.queue() {
+        if let Some(queue) = self.owner.queue.queue() {
             let _ = detach(py, || queue.finish());
         }
         let collected = detach(py, || pool.collect_garbage());
@@ -301,12 +322,12 @@ impl IntoPyErr for OpenClError {
     }
 }
 
-fn retain_context(opencl: &OpenCl, handle: usize) -> Result<Context, OpenClError> {
+fn retain_context(opencl: OpenCl, handle: usize) -> Result<Context, OpenClError> {
     // SAFETY: callers in Python pass handles of live objects of that library.
     unsafe { Context::retain(opencl, pointer(handle)) }
 }
 
-fn retain_queue(opencl: &OpenCl, handle: usize) -> Result<Queue, OpenClError> {
+fn retain_queue(opencl: OpenCl, handle: usize) -> Result<Queue, OpenClError> {
     // SAFETY: as above.
     unsafe { Queue::retain(opencl, pointer(handle)) }
 }
