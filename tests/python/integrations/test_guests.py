@@ -94,6 +94,7 @@ def play(guests: Guests, steps: int, seed: int, refusals: int = 0, guard: bool =
             step += 1
     assert player.refused > steps / 50
     player.end()
+    player.settle(0)
     assert in_use(pool) == 0
     pool.trim()
     assert pool.stats().reserved == 0
@@ -120,6 +121,7 @@ def test_random_steps_on_four_threads(guests: Guests) -> None:
         assert sum(threads.map(work, players)) > 0
     for player in players:
         player.end()
+    players[0].settle(0)
     assert in_use(pool) == 0
 
 

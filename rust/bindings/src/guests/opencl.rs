@@ -8,6 +8,8 @@
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use allotment::bindings::PoolForBindings as _;
 use allotment::source::{ObjectTable, Objects};
@@ -26,6 +28,9 @@ use crate::tag;
 
 /// The owner of buffers in pools with `owner_tags`.
 const TAG: &str = "opencl";
+
+/// How long a refusal waits for the driver to destroy buffers whose commands are done.
+const DESTRUCTION: Duration = Duration::from_millis(2);
 
 /// What a pool has to do with OpenCL.
 #[derive(Default)]
@@ -290,9 +295,15 @@ impl OpenClAllocator {
         let pool = self.pool.get();
         pool.small_cache().flush();
         let before = pool.core().activity();
-        // OpenCL may destroy a buffer only when the commands that use it are done.
+        // OpenCL may destroy a buffer only when the commands that use it are done, and a moment later.
         if let Some(queue) = self.owner.queue.queue() {
-            let _ = detach(py, || queue.finish());
+            detach(py, || {
+                let end = queue.finish().map(|()| Instant::now() + DESTRUCTION);
+                while end.as_ref().is_ok_and(|&end| pool.core().activity() == before && Instant::now() < end)
+                {
+                    thread::sleep(DESTRUCTION / 10);
+                }
+            });
         }
         let collected = detach(py, || pool.collect_garbage());
         collected || pool.core().activity() != before

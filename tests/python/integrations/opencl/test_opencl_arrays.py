@@ -9,7 +9,6 @@ import pytest
 from allotment import Pool
 from allotment.integrations import opencl as pooled
 from support.guests.opencl import home, pyopencl
-from support.pools.owners import in_use
 
 cl = pyopencl()
 pytest_plugins = ["support.guests.opencl_fixtures"]
@@ -81,7 +80,7 @@ def test_arrays_without_a_queue_and_of_another_context(context: Any, queue: Any)
         assert host.stats().requested == 200
     queue.finish()
     del without_queue, elsewhere, copied, both
-    assert in_use(pool) == in_use(host) == 0
+    assert home(pool, queue) == home(host, queue) == 0
 
 
 def test_a_block_that_raises_ends() -> None:

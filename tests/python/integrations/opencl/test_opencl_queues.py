@@ -85,3 +85,16 @@ def test_the_reuse_would_be_seen_without_an_order(context: Any) -> None:
         cl.enqueue_fill_buffer(second, memory, np.uint8(2), 0, 1000)
         second.finish()
     assert (content(cl, first, read) == 2).all()
+
+
+@pytest.mark.parametrize("times", range(3))
+def test_a_request_waits_for_commands_before_it_is_refused(times: int, pool: Pool, queue: Any) -> None:
+    allocate = pooled.allocator(pool, queue)
+    dropped = filled(cl, queue, allocate, 12 << 20, 1)
+    with held_back(cl, queue) as gate, ThreadPoolExecutor(1) as other:
+        cl.enqueue_fill_buffer(queue, dropped, np.uint8(2), 0, 12 << 20)
+        queue.flush()
+        del dropped
+        waiting = other.submit(allocate, 12 << 20)
+        gate.set_status(cl.command_execution_status.COMPLETE)
+        assert waiting.result(timeout=30).size == 12 << 20

@@ -1,6 +1,7 @@
 """A device of OpenCL, queues whose commands wait for the test, and arrays of known content."""
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -55,7 +56,20 @@ def content(cl: Any, queue: Any, buffer: Any) -> np.ndarray[Any, np.dtype[np.uin
     return array
 
 
-def home(pool: Pool, queue: Any) -> int:
-    """Return the bytes in use when the commands of a queue are done."""
+def requested(pool: Pool, queue: Any, expected: int) -> int:
+    """Return the requested bytes when they are those expected, or a while after the commands of a queue are done.
+
+    A driver may destroy a buffer a moment after the last command that uses it.
+    """
     queue.finish()
+    deadline = time.monotonic() + 10
+    while (found := pool.stats().requested) != expected and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return found
+
+
+def home(pool: Pool, queue: Any) -> int:
+    """Return the bytes in use when there are none, or a while after the commands of a queue are done."""
+    in_use(pool)
+    requested(pool, queue, 0)
     return in_use(pool)

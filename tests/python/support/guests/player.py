@@ -2,6 +2,7 @@
 
 import math
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from support.guests.ggml import FRONT, Ggml, Tensor
 from support.guests.opencl import pyopencl
 from support.guests.tvm_ffi_module import compiled, loaded
 from support.models import mlp
+from support.pools.owners import requested_by_owner
 
 LIMIT = 12 << 20
 WIDTHS = (16, 64, 200)
@@ -200,9 +202,8 @@ class Player:
 
     def check(self) -> None:
         """Compare the pool's figures with the sums of what the guests hold."""
-        # OpenCL frees a buffer when the commands that use it are done.
-        self.queue.finish()
         expected = self.holds()
+        self.settle(expected["opencl"])
         requested = dict.fromkeys(expected, 0)
         in_use = 0
         for region in self.pool.snapshot().regions:
@@ -215,6 +216,13 @@ class Player:
         stats = self.pool.stats()
         assert stats.requested == sum(expected.values())
         assert stats.in_use == in_use == stats.requested + stats.internal_fragmentation
+
+    def settle(self, expected: int) -> None:
+        """Wait until OpenCL holds as much: it frees a buffer a moment after the last command that uses it."""
+        self.queue.finish()
+        deadline = time.monotonic() + 10
+        while requested_by_owner(self.pool).get("opencl", 0) != expected and time.monotonic() < deadline:
+            time.sleep(0.001)
 
     def inject(self) -> None:
         """Refuse growth until the next call, or allow it."""
