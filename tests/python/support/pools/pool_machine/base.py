@@ -90,6 +90,8 @@ class PoolBase(RuleBasedStateMachine):
             joins_regions=joins,
             wait_seconds=wait,
             fragmentation_fraction=fraction,
+            # The program has switched the collector off.
+            collect_garbage=True,
         )
         self.model = PoolModel(self.pool, is_memory=self.kind in ("host", "capped"))
 
