@@ -224,13 +224,28 @@ impl Tables {
     /// Returns `None`, without any change, if no chunk in use starts there or `target` does not match it.
     pub(crate) fn free(&mut self, address: u64, target: FreeTarget) -> Option<()> {
         let handle = self.live.remove(&mut self.chunks, address, target)?;
+        self.free_removed(handle);
+        Some(())
+    }
+
+    /// Does the same, and returns the number and the requested bytes of the allocation.
+    pub(crate) fn free_and_tell(&mut self, address: u64, target: FreeTarget) -> Option<(u64, u64)> {
+        let handle = self.live.remove(&mut self.chunks, address, target)?;
+        let chunk = self.chunks.get(handle);
+        let told = (chunk.number(), chunk.requested);
+        self.free_removed(handle);
+        Some(told)
+    }
+
+    /// Frees a chunk that has left the live table.
+    #[inline(always)]
+    fn free_removed(&mut self, handle: Handle) {
         // A separate cold path: a call in the middle would spill registers on the fast path.
         if self.owners.look_at_frees() {
             self.free_specially(handle);
         } else {
             self.free_chunk(handle);
         }
-        Some(())
     }
 
     /// Turns a chunk that has left the live table into a free chunk.

@@ -8,6 +8,8 @@ use crate::primitives::{AtomicU8, Mutex, MutexGuard, Ordering, heavy, init_barri
 const HAS_ITEMS: u8 = 1;
 /// Flag: the fast path is closed.
 const SLOW_PATH: u8 = 2;
+/// Flag: operations on the fast path are observed.
+const OBSERVED: u8 = 4;
 
 /// Stores items for the next thread that takes the lock, and a flag that closes the fast path.
 ///
@@ -57,10 +59,17 @@ impl<T> DeferredQueue<T> {
         self.has_no_items()
     }
 
-    /// Returns whether the queue is empty and the fast path is open. The answer may be stale.
+    /// Returns whether the queue is empty and the fast path is open and not observed. The answer may be stale.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.flags.load(Ordering::Relaxed) == 0
+    }
+
+    /// Returns whether the queue is empty and the fast path is open for operations that are observed. The answer may be
+    /// stale.
+    #[inline]
+    pub fn is_idle_and_observed(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) == OBSERVED
     }
 
     /// Removes and returns all items.
@@ -72,10 +81,19 @@ impl<T> DeferredQueue<T> {
 
     /// Closes the fast path, or opens it.
     pub fn set_slow_path(&self, requested: bool) {
-        if requested {
-            self.flags.fetch_or(SLOW_PATH, Ordering::Relaxed);
+        self.set(SLOW_PATH, requested);
+    }
+
+    /// Has operations on the fast path observed from now on, or not any more.
+    pub fn set_observed(&self, requested: bool) {
+        self.set(OBSERVED, requested);
+    }
+
+    fn set(&self, flag: u8, to: bool) {
+        if to {
+            self.flags.fetch_or(flag, Ordering::Relaxed);
         } else {
-            self.flags.fetch_and(!SLOW_PATH, Ordering::Relaxed);
+            self.flags.fetch_and(!flag, Ordering::Relaxed);
         }
     }
 

@@ -7,11 +7,13 @@
 //! - [`PerProcess`]: a static value with an instance for each process, forked children included.
 //! - [`ThreadSlots`]: a value for each thread, which the next thread inherits.
 //! - [`EntryTable`]: entries that are found and removed without a lock.
+//! - [`Clock`]: times of operations that are shorter than a reading of the system's clock.
 //!
 //! The crate knows nothing of memory allocation. With `--cfg loom` all of it runs in loom, and so does the code above
 //! it.
 
 mod biased;
+mod clock;
 mod deferred_queue;
 mod entry_table;
 mod event_count;
@@ -24,6 +26,7 @@ mod source_lock;
 mod thread;
 mod thread_slots;
 
+pub use clock::Clock;
 pub use deferred_queue::DeferredQueue;
 pub use entry_table::{Entry, EntryTable, Found, Place};
 pub use event_count::EventCount;

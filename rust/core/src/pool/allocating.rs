@@ -33,7 +33,7 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn allocate_slow(&self, wanted: Request<'_>) -> Result<Allocation, AllocError> {
-        if let Some(allocation) = self.allocate_cached(wanted, false, true) {
+        if let Some(allocation) = self.allocate_beside(wanted, false, true) {
             return Ok(allocation);
         }
         if let Some(request) = fast_request(wanted)
@@ -59,7 +59,7 @@ impl Pool {
         retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
         let wanted = request.into();
-        if let Some(allocation) = self.allocate_cached(wanted, false, true) {
+        if let Some(allocation) = self.allocate_beside(wanted, false, true) {
             return Ok(allocation);
         }
         self.serve_with_retry(wanted, self.request(wanted)?, retry)
@@ -162,7 +162,7 @@ impl Pool {
 
     #[cold]
     fn try_serve(&self, wanted: Request<'_>) -> Result<Option<Allocation>, AllocError> {
-        if let Some(allocation) = self.allocate_cached(wanted, false, false) {
+        if let Some(allocation) = self.allocate_beside(wanted, false, false) {
             return Ok(Some(allocation));
         }
         let request = self.request(wanted)?;
@@ -194,6 +194,26 @@ impl Pool {
     pub(super) fn allocate_fast(&self, request: Request<'_>, held: bool) -> Option<Allocation> {
         let request = ChunkRequest { held, ..fast_request(request)? };
         self.on_fast_path(|allocator| allocator.try_allocate(request))
+    }
+
+    /// Serves a request from a free chunk on the fast path of a recorded pool, or from the cache of this thread; `None`
+    /// if neither is possible. Without `waits` no lock is waited for.
+    pub(super) fn allocate_beside(
+        &self,
+        request: Request<'_>,
+        held: bool,
+        waits: bool,
+    ) -> Option<Allocation> {
+        self.allocate_recorded(request, held).or_else(|| self.allocate_cached(request, held, waits))
+    }
+
+    fn allocate_recorded(&self, request: Request<'_>, held: bool) -> Option<Allocation> {
+        let request = ChunkRequest { held, ..fast_request(request)? };
+        self.on_recorded_path(|state| {
+            let allocation = state.allocator.try_allocate(request)?;
+            state.record_allocation(&allocation);
+            Some(allocation)
+        })
     }
 
     /// Serves a request from a free chunk, with the lock held.

@@ -6,6 +6,7 @@ use allotment_sync::MutexGuard;
 
 use super::Pool;
 use super::limits::scope::Scope;
+use super::recording::EventKind;
 use super::state::State;
 use crate::error::FreeError;
 use crate::tables::Allocation;
@@ -37,7 +38,7 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn free_slow(&self, address: u64) -> Result<(), FreeError> {
-        if let Some(()) = self.free_cached(address, FreeTarget::ANY, true) {
+        if let Some(()) = self.free_beside(address, FreeTarget::ANY, true) {
             return Ok(());
         }
         if let Some(()) = self.on_shared_path(|allocator| allocator.free(address, FreeTarget::ANY)) {
@@ -107,17 +108,31 @@ impl Pool {
         }
     }
 
-    /// Frees the allocation at `address` on the fast path or into the cache of this thread; `None` if neither is
-    /// possible or nothing matches. Without `waits` no lock is waited for.
+    /// Frees the allocation at `address` on a fast path or into the cache of this thread; `None` if neither is possible
+    /// or nothing matches. Without `waits` no lock is waited for.
     #[inline(always)]
     pub(super) fn free_fast(&self, address: u64, target: FreeTarget, waits: bool) -> Option<()> {
-        self.free_as_owner(address, target).or_else(|| self.free_cached(address, target, waits))
+        self.free_as_owner(address, target).or_else(|| self.free_beside(address, target, waits))
+    }
+
+    /// Does the same where the fast path of pools that are not recorded is closed.
+    fn free_beside(&self, address: u64, target: FreeTarget, waits: bool) -> Option<()> {
+        self.free_recorded(address, target).or_else(|| self.free_cached(address, target, waits))
     }
 
     /// Frees the allocation at `address` on the fast path; `None` if that path is closed or nothing matches.
     #[inline(always)]
     fn free_as_owner(&self, address: u64, target: FreeTarget) -> Option<()> {
         self.on_fast_path(|allocator| allocator.free(address, target))
+    }
+
+    fn free_recorded(&self, address: u64, target: FreeTarget) -> Option<()> {
+        self.on_recorded_path(|state| {
+            state.withdraw(address);
+            let (id, bytes) = state.allocator.free_and_tell(address, target)?;
+            state.recordings.add(EventKind::Freed, id, bytes);
+            Some(())
+        })
     }
 
     /// Frees an allocation without a number, which is valid only for zero bytes.

@@ -37,7 +37,7 @@ impl Pool {
         wanted: Request<'_>,
         retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
-        if let Some(allocation) = self.allocate_cached(wanted, true, true) {
+        if let Some(allocation) = self.allocate_beside(wanted, true, true) {
             return Ok(allocation);
         }
         self.serve_with_retry(wanted, ChunkRequest { held: true, ..self.request(wanted)? }, retry)

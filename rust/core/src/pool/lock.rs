@@ -39,6 +39,21 @@ impl Pool {
         result
     }
 
+    /// Does the same on the fast path of a pool that is recorded: `work` records what it does.
+    #[inline(always)]
+    pub(super) fn on_recorded_path<T>(&self, work: impl FnOnce(&mut State) -> Option<T>) -> Option<T> {
+        if !self.deferred.is_idle_and_observed() {
+            return None;
+        }
+        let result = self
+            .state
+            .try_with_as_owner(|state| if self.deferred.is_idle_and_observed() { work(state) } else { None });
+        if result.is_some() && !self.deferred.is_empty_after_owner_unlock() {
+            self.drain_deferred();
+        }
+        result
+    }
+
     /// Runs `work` on the allocator under the lock that threads share, if no slow-path reason exists. `None` means that
     /// nothing was changed.
     pub(super) fn on_shared_path<T>(&self, work: impl FnOnce(&mut Tables) -> Option<T>) -> Option<T> {

@@ -1,13 +1,17 @@
 //! Recordings: the events of pools as they happen, in a buffer that another thread may empty.
 //!
-//! A recorded pool has its fast path closed, as with scopes and tags: a pool that is not recorded does nothing for
-//! recordings. Events are added under the lock of the pool, so their order is that of its decisions.
+//! A recorded pool has a fast path of its own: a pool that is not recorded does nothing for recordings. Events are added
+//! under the lock of the pool, so their order is that of its decisions.
 
-use std::collections::VecDeque;
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
-use std::time::Instant;
+mod batch;
+mod log;
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use self::log::Writer;
+pub use self::log::{EventLog, Keep};
 
 use super::limits::scope::tag_of_thread;
 use super::state::State;
@@ -48,127 +52,47 @@ pub struct PoolEvent {
     pub tag: Option<Arc<str>>,
 }
 
-/// Which events a full log drops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
-    /// The log keeps the last events: the oldest one makes room.
-    Last,
-    /// The log keeps what it has, and counts new events as lost.
-    First,
-}
-
-/// A buffer of events of one or several pools. Clones are the same log.
-#[derive(Clone)]
-pub struct EventLog(Arc<Log>);
-
-struct Log {
-    start: Instant,
-    capacity: usize,
-    keep: Keep,
-    events: Mutex<Events>,
-}
-
-#[derive(Default)]
-struct Events {
-    kept: VecDeque<PoolEvent>,
-    lost: u64,
-    refused: u64,
-    threads: Vec<ThreadId>,
-}
-
-impl fmt::Debug for EventLog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventLog").field("capacity", &self.0.capacity).finish_non_exhaustive()
-    }
-}
-
-impl EventLog {
-    /// Creates an empty log of at most `capacity` events, at least 1.
-    #[must_use]
-    pub fn new(capacity: usize, keep: Keep) -> Self {
-        let events = Mutex::default();
-        Self(Arc::new(Log { start: Instant::now(), capacity: capacity.max(1), keep, events }))
-    }
-
-    /// Removes and returns all events.
-    #[must_use]
-    pub fn take(&self) -> VecDeque<PoolEvent> {
-        std::mem::take(&mut self.lock().kept)
-    }
-
-    /// Returns a copy of all events.
-    #[must_use]
-    pub fn events(&self) -> Vec<PoolEvent> {
-        self.lock().kept.iter().cloned().collect()
-    }
-
-    /// Returns the number of events that a full log dropped.
-    #[must_use]
-    pub fn lost(&self) -> u64 {
-        self.lock().lost
-    }
-
-    /// Returns the number of refusals so far, dropped ones included.
-    #[must_use]
-    pub fn refused(&self) -> u64 {
-        self.lock().refused
-    }
-
-    fn add(&self, pool: u64, kind: EventKind, id: u64, bytes: u64) {
-        let nanoseconds = u64::try_from(self.0.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let (thread, tag) = (thread::current().id(), tag_of_thread());
-        let mut log = self.lock();
-        log.refused += u64::from(kind == EventKind::Refused);
-        if log.kept.len() == self.0.capacity {
-            log.lost += 1;
-            if self.0.keep == Keep::First {
-                return;
-            }
-            log.kept.pop_front();
+/// Returns the number of this thread in the process.
+fn thread_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    thread_local!(static NUMBER: Cell<u32> = const { Cell::new(0) });
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
         }
-        let known = log.threads.iter().position(|&known| known == thread);
-        let thread = known.unwrap_or_else(|| {
-            log.threads.push(thread);
-            log.threads.len() - 1
-        });
-        let thread = u32::try_from(thread).unwrap_or(u32::MAX);
-        log.kept.push_back(PoolEvent { kind, nanoseconds, pool, id, bytes, thread, tag });
-    }
-
-    /// A thread that panicked here left no event half-written.
-    fn lock(&self) -> MutexGuard<'_, Events> {
-        self.0.events.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+        number.get()
+    })
 }
 
 /// The logs of one pool.
 #[derive(Debug, Default)]
 pub(super) struct Recordings {
     pool: u64,
-    logs: Vec<EventLog>,
+    writers: Vec<Writer>,
 }
 
 impl Recordings {
     pub(super) fn new(pool: u64) -> Self {
-        Self { pool, logs: Vec::new() }
+        Self { pool, writers: Vec::new() }
     }
 
     /// Adds an event to all logs.
-    #[cold]
-    pub(super) fn add(&self, kind: EventKind, id: u64, bytes: u64) {
-        for log in &self.logs {
-            log.add(self.pool, kind, id, bytes);
+    #[inline]
+    pub(super) fn add(&mut self, kind: EventKind, id: u64, bytes: u64) {
+        let (thread, tag) = (thread_number(), tag_of_thread());
+        for writer in &mut self.writers {
+            writer.add(kind, id, bytes, thread, tag.as_ref());
         }
     }
 
     pub(super) fn are_running(&self) -> bool {
-        !self.logs.is_empty()
+        !self.writers.is_empty()
     }
 }
 
 impl State {
     /// Records that an allocation was made; one of zero bytes is none.
-    pub(super) fn record_allocation(&self, allocation: &Allocation) {
+    pub(super) fn record_allocation(&mut self, allocation: &Allocation) {
         if self.recordings.are_running() && allocation.id != 0 {
             self.recordings.add(EventKind::Allocated, allocation.id, allocation.requested);
         }
@@ -186,7 +110,7 @@ impl State {
     }
 
     /// Records that an allocation was freed.
-    pub(super) fn record_free(&self, freed: &Allocation) {
+    pub(super) fn record_free(&mut self, freed: &Allocation) {
         self.recordings.add(EventKind::Freed, freed.id, freed.requested);
     }
 }
@@ -194,17 +118,20 @@ impl State {
 impl Pool {
     /// Adds every following event of the pool to `log`, after the allocations that are live now, by address.
     ///
-    /// The fast path is closed while a recording runs. Allocations of zero bytes are no events. An allocation that is
+    /// Allocations of zero bytes are no events. An allocation that is
     /// resized in place is freed and made anew, under the same number.
     ///
     /// # Errors
     /// In a forked child.
     pub fn start_recording(&self, log: &EventLog) -> Result<(), Unusable> {
         self.with_settled_state(|state| {
+            let (thread, tag) = (thread_number(), tag_of_thread());
+            let mut writer = Writer::new(log, state.recordings.pool);
             for allocation in state.live_allocations() {
-                log.add(self.number, EventKind::Allocated, allocation.id, allocation.requested);
+                let Allocation { id, requested, .. } = allocation;
+                writer.add(EventKind::Allocated, id, requested, thread, tag.as_ref());
             }
-            state.recordings.logs.push(log.clone());
+            state.recordings.writers.push(writer);
             self.update_slow_path(state, |reasons| reasons.recorded = true);
         })
     }
@@ -215,10 +142,10 @@ impl Pool {
     /// In a forked child.
     pub fn stop_recording(&self, log: &EventLog) -> Result<bool, Unusable> {
         self.with_state(|state| {
-            let logs = &mut state.recordings.logs;
-            let before = logs.len();
-            logs.retain(|other| !Arc::ptr_eq(&other.0, &log.0));
-            let (ended, more) = (logs.len() < before, !logs.is_empty());
+            let writers = &mut state.recordings.writers;
+            let before = writers.len();
+            writers.retain(|writer| !writer.is_of(log));
+            let (ended, more) = (writers.len() < before, !writers.is_empty());
             self.update_slow_path(state, |reasons| reasons.recorded = more);
             ended
         })

@@ -54,7 +54,7 @@ pub(super) struct SlowPathReasons {
     pub(super) shared: Vec<ScopeId>,
     /// Whether allocations are recorded under the tag of their thread.
     pub(super) tags: bool,
-    /// Whether a log receives the pool's events.
+    /// Whether a log receives the pool's events, which the fast path of recorded pools does, too.
     pub(super) recorded: bool,
     /// Whether guard mode is on: every operation accesses the memory. Never changes.
     guarded: bool,
@@ -64,12 +64,7 @@ pub(super) struct SlowPathReasons {
 
 impl SlowPathReasons {
     pub(super) fn any(&self) -> bool {
-        self.guarded
-            || self.closed
-            || self.paused
-            || self.recorded
-            || self.waiting > 0
-            || self.records_owners()
+        self.guarded || self.closed || self.paused || self.waiting > 0 || self.records_owners()
     }
 
     /// Returns whether an allocation may have an owner.
@@ -86,9 +81,10 @@ impl Pool {
         change: impl FnOnce(&mut SlowPathReasons) -> T,
     ) -> T {
         let result = change(&mut state.slow_path);
-        let closes = state.slow_path.any();
+        let (closes, recorded) = (state.slow_path.any(), state.slow_path.recorded);
         self.deferred.set_slow_path(closes);
-        if closes {
+        self.deferred.set_observed(recorded);
+        if closes || recorded {
             // Threads that use their cache afterwards see that the fast path is closed. If a cache cannot be taken from
             // its thread, a call that needs what it keeps says so.
             let _ = state.settle();

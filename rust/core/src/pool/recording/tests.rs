@@ -84,3 +84,74 @@ fn pools_and_threads_share_a_log_and_are_told_apart() {
     assert_eq!((first.thread, second.thread), (0, 1));
     assert_eq!((first.tag, second.tag.as_deref()), (None, Some("other")));
 }
+
+#[test]
+fn a_log_of_many_batches_has_the_events_that_a_list_would_have() {
+    for (keep, capacity) in [(Keep::Last, 3000), (Keep::First, 3000), (Keep::Last, 1), (Keep::First, 100_000)]
+    {
+        let pools = [pool(Options::new(1 << 20)), pool(Options::new(1 << 20))];
+        let log = EventLog::new(capacity, keep);
+        let mut all = Vec::new();
+        for pool in &pools {
+            pool.start_recording(&log).unwrap();
+        }
+        for round in 0..5000_usize {
+            // Now the one pool is busy, now the other.
+            let pool = &pools[usize::from(round / 700 % 3 == 0)];
+            let allocation = pool.allocate(round as u64 % 97 + 1).unwrap();
+            pool.free(allocation.address).unwrap();
+            let bytes = allocation.requested;
+            all.push((pool.number(), EventKind::Allocated, allocation.id, bytes));
+            all.push((pool.number(), EventKind::Freed, allocation.id, bytes));
+        }
+        let lost = all.len().saturating_sub(capacity);
+        assert_eq!(log.lost(), lost as u64);
+        let copied = log.events();
+        assert_eq!(copied.len(), all.len() - lost);
+        for pool in &pools {
+            let of_pool = |pools: &u64| *pools == pool.number();
+            let expected: Vec<_> = all.iter().filter(|event| of_pool(&event.0)).copied().collect();
+            let seen = copied.iter().filter(|event| of_pool(&event.pool));
+            let seen: Vec<_> = seen.map(|event| (event.pool, event.kind, event.id, event.bytes)).collect();
+            match keep {
+                Keep::Last => assert!(expected.ends_with(&seen), "{capacity}"),
+                Keep::First => assert!(expected.starts_with(&seen), "{capacity}"),
+            }
+        }
+        assert!(copied.is_sorted_by_key(|event| event.nanoseconds));
+        assert_eq!(log.take(), copied);
+        assert_eq!((log.events().len(), log.lost()), (0, lost as u64));
+    }
+}
+
+#[test]
+fn nothing_is_lost_while_another_thread_takes_events() {
+    const EVENTS: u64 = 200_000;
+    let (pool, log) = (pool(Options::new(1 << 20)), EventLog::new(1 << 20, Keep::First));
+    pool.start_recording(&log).unwrap();
+    let mut taken = Vec::new();
+    std::thread::scope(|threads| {
+        let program = threads.spawn(|| {
+            for _ in 0..EVENTS / 2 {
+                pool.free(pool.allocate(1).unwrap().address).unwrap();
+            }
+        });
+        while !program.is_finished() {
+            taken.extend(log.take());
+        }
+    });
+    taken.extend(log.take());
+    assert_eq!((taken.len() as u64, log.lost()), (EVENTS, 0));
+    assert!(taken.chunks(2).zip(1..).all(|(pair, id)| pair.iter().all(|event| event.id == id)));
+}
+
+#[test]
+fn events_of_a_pool_that_is_gone_stay() {
+    let log = EventLog::new(100, Keep::Last);
+    {
+        let pool = pool(Options::new(1 << 20));
+        pool.start_recording(&log).unwrap();
+        pool.allocate(1).unwrap();
+    }
+    assert_eq!(events(&log), [(EventKind::Allocated, 1, 1)]);
+}
