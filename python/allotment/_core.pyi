@@ -662,7 +662,8 @@ class Pool:
             ``HostMemory``: the same with a fixed size, shared by its pools. ``"address-space"``: made-up addresses
             with no memory behind them. ``"cuda:0"``: memory of a GPU, by the CUDA driver's index, in regions of
             ``cuMemAlloc``. ``"cuda-vmm:0"``: the same in regions that the driver maps one after the other, so that the
-            pool grows in place; such memory cannot be exported to other processes. Any other object: a ``Source``.
+            pool grows in place; such memory cannot be exported to other processes. The result of
+            ``integrations.opencl.source``: buffers of an OpenCL context. Any other object: a ``Source``.
         trim_on_oom: True (default): before a refusal, give wholly free regions back to the source and grow again.
         joins_regions: Whether a region that starts where another ends is joined to it. ``None`` (default): as the
             source says.

@@ -26,8 +26,9 @@ too, for an array that was made for a context, without a queue.
 **Running out of memory.** pyopencl's ``MemoryError`` has the pool's report as its text and the pool's error as its
 cause. Before that the queue's commands are awaited and Python's garbage is collected.
 
-**Limits.** The parts of a part do not exist in OpenCL: ``buffer[a:b]`` and ``get_sub_region`` fail with buffers in a
-pool over ``source(context)``; views of arrays have offsets and do not need them. ``install`` and ``use`` apply to
+**Limits.** Addresses of a pool over ``source(context)`` are numbers of its own: its memory is used through buffers of
+``allocator`` alone. The parts of a part do not exist in OpenCL: ``buffer[a:b]`` and ``get_sub_region`` fail with
+buffers in such a pool; views of arrays have offsets and do not need them. ``install`` and ``use`` apply to
 ``pyopencl.array``: ``pyopencl.Buffer(context, ...)`` stays where it is. In pools with ``owner_tags`` the owner is
 ``opencl``, or the thread's tag. In a forked child OpenCL cannot be used.
 

@@ -2,6 +2,7 @@
 
 import random
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -197,3 +198,34 @@ def test_guard_mode_finds_what_a_kernel_writes_outside_of_its_buffer(queue: Any)
         allotment.MemoryDamageError, match="was written to past its end, first at offset 1000"
     ):
         pool.allocate(1)
+
+
+@pytest.mark.parametrize("options", [{"growth": False}, {"thread_caches": True}, {"policy": "tight"}])
+def test_options_of_a_pool_over_a_context(options: dict[str, Any], context: Any, queue: Any) -> None:
+    pool = Pool("8MiB", source=pooled.source(context), **options)
+    allocate = pooled.allocator(pool, queue)
+    buffers = [filled(cl, queue, allocate, 1000 * value, value) for value in range(1, 100)]
+    assert all((content(cl, queue, buffer) == value).all() for value, buffer in enumerate(buffers, start=1))
+    assert pool.stats().reserved == (8 << 20 if "growth" in options else 6 << 20)
+    del buffers
+    assert home(pool, queue) == 0
+    assert pool.trim() == (8 << 20 if "growth" in options else 6 << 20)
+
+
+@pytest.mark.parametrize("option", ["elastic", "guard"])
+def test_options_that_need_other_memory(option: str, context: Any) -> None:
+    options: dict[str, Any] = {option: True}
+    with pytest.raises(ValueError, match=option):
+        Pool("8MiB", source=pooled.source(context), **options)
+
+
+def test_an_idle_pool_gives_its_regions_back(context: Any, queue: Any) -> None:
+    pool = Pool("8MiB", source=pooled.source(context), idle_trim_seconds=0.05)
+    buffer = pooled.allocator(pool, queue)(1000)
+    assert pool.stats().reserved == 2 << 20
+    del buffer
+    queue.finish()
+    deadline = time.monotonic() + 20
+    while pool.stats().reserved > 0 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert pool.stats().reserved == 0
