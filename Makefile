@@ -88,6 +88,8 @@ test-numpy-suite: develop  ## NumPy's own tests of arrays, and some of SciPy's a
 	$(SUITE) numpy._core
 	$(SUITE) scipy.ndimage scipy.fft scipy.linalg.tests.test_basic scipy.linalg.tests.test_batch \
 		scipy.linalg.tests.test_decomp -- -m "not slow and not xslow"
+	$(BIN)/allotment run --limit 6GiB --threshold 4KiB --keep 1MiB --quiet -- $(BIN)/python -m pytest -q -c /dev/null \
+		-p no:cacheprovider --pyargs numpy._core.tests.test_multiarray numpy._core.tests.test_ufunc -m "not slow"
 	$(SUITE) pandas.tests.reshape pandas.tests.groupby.methods pandas.tests.reductions -- --no-strict-data-files
 
 test-guest-suites: develop  ## pyarrow's own tests with every buffer in a pool; ONNX's tests of operators with and without
