@@ -71,7 +71,7 @@ def test_buffers_share_no_byte(pool: Pool, queue: Any) -> None:
     numbers = random.Random(1)
     live: list[tuple[Any, int, int]] = []
     refused = 0
-    for step in range(1500):
+    for step in range(700):
         if live and numbers.random() < 0.4:
             buffer, value, nbytes = live.pop(numbers.randrange(len(live)))
             found = content(cl, queue, buffer)
