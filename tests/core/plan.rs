@@ -81,15 +81,20 @@ impl Ranges {
 fn play(pool: &Pool, steps: &[Step], ranges: &mut Ranges, first_name: usize) {
     for step in steps {
         match *step {
-            Step::Allocate { name, bytes } => match pool.allocate(bytes) {
-                Ok(allocation) => ranges.add(first_name + name, allocation.address, bytes),
-                Err(AllocError::OutOfMemory(refused)) => {
-                    let stats = pool.stats().expect("usable");
-                    assert_eq!((refused.free, refused.largest_free), (stats.free, stats.largest_free));
-                    assert!(stats.largest_free < bytes, "a free chunk would have served");
+            Step::Allocate { name, bytes } => {
+                let refused_before = pool.stats().expect("usable").num_refused;
+                let is_predicted = pool.can_allocate(bytes).expect("usable");
+                match pool.allocate(bytes) {
+                    Ok(allocation) => ranges.add(first_name + name, allocation.address, bytes),
+                    Err(AllocError::OutOfMemory(refused)) => {
+                        let stats = pool.stats().expect("usable");
+                        assert_eq!((refused.free, refused.largest_free), (stats.free, stats.largest_free));
+                        assert!(stats.largest_free < bytes, "a free chunk would have served");
+                    }
+                    Err(other) => panic!("{other}"),
                 }
-                Err(other) => panic!("{other}"),
-            },
+                assert_eq!(is_predicted, pool.stats().expect("usable").num_refused == refused_before);
+            }
             Step::Free { name } => {
                 if let Some(address) = ranges.remove(first_name + name) {
                     pool.free(address).expect("live");
