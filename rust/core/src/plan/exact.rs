@@ -256,12 +256,13 @@ impl<'a> Exact<'a> {
         for &block in blocks.iter().rev() {
             let placed = self.part.blocks[block as usize];
             let room = self.capacity - self.offsets[block as usize].max(lowest);
-            let mut most = 0;
+            // The highest bit is set where a sum is above the room: this loop has no branch, and so runs in parallel.
+            let mut above = 0;
             for sum in &mut self.sums[placed.from as usize..placed.to as usize] {
                 *sum += placed.size;
-                most = most.max(*sum);
+                above |= room.wrapping_sub(*sum);
             }
-            if most > room {
+            if above > u64::MAX / 2 {
                 return false;
             }
         }

@@ -109,6 +109,25 @@ proptest! {
     }
 
     #[test]
+    fn branch_and_bound_knows_what_fits(buffers in buffers(1..7, 7, 9)) {
+        let (blocks, _) = sections::to_blocks(&buffers, 1);
+        let mut go_on = |_| true;
+        let mut clock = clock::Clock::new(&thorough(), 0, &mut go_on);
+        for part in sections::parts(&blocks) {
+            let members: Vec<_> = part.members.iter().map(|&member| buffers[member as usize]).collect();
+            let smallest = smallest_arena(&members, 1);
+            let neighbours = neighbours::Neighbours::listed(&part.blocks);
+            let mut search = exact::Exact::new(&part, &neighbours);
+            for keys in orders::ORDERS {
+                let order = orders::order(&part, keys);
+                let mut answer = |capacity| search.search(capacity, &order, u64::MAX, &mut clock);
+                prop_assert_eq!(answer(smallest), exact::Answer::Fits);
+                prop_assert_eq!(answer(smallest - 1), exact::Answer::Impossible);
+            }
+        }
+    }
+
+    #[test]
     fn a_plan_keeps_what_lives_at_the_same_time_apart(buffers in buffers(0..60, 40, 1000)) {
         let found = plan(buffers.clone(), 1, &thorough().steps(5_000), |_| true).expect("valid");
         let ranges: Vec<_> = found.offsets().iter().zip(&buffers).map(|(&offset, buffer)| offset..offset + buffer.bytes).collect();
