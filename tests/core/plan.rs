@@ -59,6 +59,13 @@ fn pool(plan: &Arc<Plan>, limit: u64) -> Pool {
     Pool::new(AddressSpace::new(0), Options::new(limit).plan(Arc::clone(plan))).expect("valid options")
 }
 
+/// The start of the only region.
+fn start(pool: &Pool) -> u64 {
+    let regions = pool.snapshot().expect("usable").regions;
+    assert_eq!(regions.len(), 1);
+    regions[0].address
+}
+
 /// Live ranges, by request.
 #[derive(Default)]
 struct Ranges(Vec<(usize, u64, u64)>);
@@ -115,17 +122,17 @@ fn a_program_that_keeps_to_its_plan_needs_exactly_the_arena_again_and_again() {
         // With room for the arena and no byte more.
         let pool = pool(&plan, plan.arena());
         for round in 0..3 {
+            if round == 2 {
+                // The next request reserves the arena again, at another address.
+                assert_eq!(pool.trim(), Ok(plan.arena()));
+            }
             let mut names = Vec::new();
             let mut live = Vec::new();
             for step in &steps {
                 match *step {
                     Step::Allocate { name, bytes } => {
                         let allocation = pool.allocate(bytes).expect("planned");
-                        assert_eq!(
-                            allocation.address - AddressSpace::START,
-                            plan.offsets()[name],
-                            "seed {seed}"
-                        );
+                        assert_eq!(allocation.address - start(&pool), plan.offsets()[name], "seed {seed}");
                         names.push(allocation.address);
                         live.push(name);
                     }
@@ -134,7 +141,7 @@ fn a_program_that_keeps_to_its_plan_needs_exactly_the_arena_again_and_again() {
             }
             let stats = pool.stats().expect("usable");
             assert_eq!((stats.num_planned, stats.num_refused), ((round + 1) * 120, 0));
-            assert_eq!((stats.peak_reserved, stats.num_grants), (plan.arena(), 1));
+            assert_eq!((stats.peak_reserved, stats.num_grants), (plan.arena(), 1 + round / 2));
         }
     }
 }
