@@ -1,5 +1,6 @@
 """Pytest configuration for all tests."""
 
+import gc
 import signal
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,12 @@ def pytest_configure(config: pytest.Config) -> None:
         stand_in_gpus.install()
     # A shell has its background jobs ignore interrupts, and children inherit that: some tests interrupt themselves.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Have later collections of garbage skip what exists now: each refusal of a pool is behind one."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
