@@ -19,9 +19,10 @@ the pool's bytes, so one pool can serve NumPy, ONNX Runtime and OpenCL.
 **When memory goes back.** When OpenCL destroys the buffer: at the death of its last reference, on any thread, also
 after ``uninstall()``. Commands that were added to the queue before that are safe: commands that are added later and use
 the same memory run behind them. The rule holds for the queue for which an array was made. Another queue that gets the
-memory next waits on the device for the commands of that queue, and the program waits for nothing. If you use an array
-in another queue than its own, wait for those commands before you drop it, as with pyopencl's own ``MemoryPool``; so,
-too, for an array that was made for a context, without a queue.
+memory next waits on the device for the commands of that queue, and the program waits for nothing; if it is a queue of
+another context, the program waits for them. If you use an array in another queue than its own, wait for those commands
+before you drop it, as with pyopencl's own ``MemoryPool``; so, too, for an array that was made for a context, without a
+queue.
 
 **Running out of memory.** pyopencl's ``MemoryError`` has the pool's report as its text and the pool's error as its
 cause. Before that the queue's commands are awaited and Python's garbage is collected.
@@ -151,19 +152,20 @@ class _Arrays(Arrays):
     def __init__(self, cl: Any, pool: Pool) -> None:
         self._cl: Final = cl
         self._pool: Final = pool
-        #: By the handles of a context and a queue, which the allocators keep. ``None``: not in this pool.
-        self._allocators: Final[dict[tuple[int, int | None], Allocate | None]] = {}
+        #: By the handles of a context and a queue, which the allocators retain.
+        self._allocators: Final[dict[tuple[int, int | None], Allocate]] = {}
 
     def allocator(self, context: Any, queue: Any) -> "Allocate | None":
         """Return the allocator for an array of a queue, or of a context without a queue; ``None``: as without us."""
         key = (context.int_ptr, queue.int_ptr if queue is not None else None)
-        if key not in self._allocators:
+        known = self._allocators.get(key)
+        if known is None:
             try:
-                made = _make(self._cl, self._pool, context, queue)
+                known = self._allocators[key] = _make(self._cl, self._pool, context, queue)
             except ValueError:
-                made = None
-            self._allocators[key] = made
-        return self._allocators[key]
+                # Not kept: OpenCL may give the handles of a context that is gone to another one.
+                return None
+        return known
 
 
 def _make(cl: Any, pool: Pool, context: Any, queue: Any) -> "Allocate":

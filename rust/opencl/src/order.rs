@@ -2,8 +2,9 @@
 //!
 //! A program drops a buffer when it has added the commands that use it to a queue; the device may not have run them.
 //! Commands that are added to the same queue later run behind them by themselves, if the queue runs in order. Before
-//! another queue gets memory, it waits for those that have freed some since it last waited. The order is one for all
-//! memory of a pool: it knows which queue freed something, and not what.
+//! another queue gets memory, it waits for those that have freed some since it last waited; for queues of another
+//! context, of which a pool of host memory may have several, the host waits. The order is one for all memory of a pool:
+//! it knows which queue freed something, and not what.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -35,6 +36,14 @@ struct State {
     uses: Vec<Arc<QueueUse>>,
     /// By the positions of a queue that waited and of one that freed: the number of the last free that was waited for.
     waited: HashMap<(usize, usize), u64>,
+}
+
+/// A queue that another one has to wait for.
+struct Freeing {
+    position: usize,
+    queue: Option<Queue>,
+    /// The number of its last free.
+    frees: u64,
 }
 
 impl QueueUse {
@@ -83,8 +92,8 @@ impl QueueOrder {
         self.is_needed.load(Ordering::Acquire)
     }
 
-    /// Lets commands that are added to a queue from now on wait for those of all queues that have freed memory. For a
-    /// queue that is not known the host waits.
+    /// Lets commands that are added to a queue from now on wait for those of all queues that have freed memory. The host
+    /// waits for those of other contexts, and for all if the queue is not known.
     ///
     /// # Errors
     /// If OpenCL fails; memory that was just allocated must not be used then.
@@ -95,30 +104,42 @@ impl QueueOrder {
 
     #[cold]
     fn wait(&self, by: &Arc<QueueUse>) -> Result<(), OpenClError> {
+        let Some((own, freeing)) = self.freeing(by) else { return Ok(()) };
+        // The lock is not held: the host may wait here. A thread that comes meanwhile waits, too.
+        let context = by.queue.as_ref().map(Queue::context);
+        // Nothing is known of the commands of a queue that was not named: the program waits for those itself.
+        let queues = freeing.iter().filter_map(|freeing| freeing.queue.as_ref());
+        // Events exist in one context.
+        let (near, far): (Vec<&Queue>, Vec<&Queue>) =
+            queues.partition(|queue| context.is_some_and(|context| queue.context() == context));
+        far.iter().try_for_each(|queue| queue.finish())?;
+        if let Some(queue) = &by.queue
+            && !near.is_empty()
+        {
+            queue.wait_for(&near)?;
+        }
         let mut state = self.lock();
-        let Some(own) = state.uses.iter().position(|known| Arc::ptr_eq(known, by)) else { return Ok(()) };
+        for Freeing { position, frees, .. } in freeing {
+            let waited = state.waited.entry((own, position)).or_default();
+            *waited = frees.max(*waited);
+        }
+        Ok(())
+    }
+
+    /// Returns the position of a queue and those that it has to wait for; `None`: there are none.
+    fn freeing(&self, by: &Arc<QueueUse>) -> Option<(usize, Vec<Freeing>)> {
+        let state = self.lock();
+        let own = state.uses.iter().position(|known| Arc::ptr_eq(known, by))?;
         let mut freeing = Vec::new();
         for (position, other) in state.uses.iter().enumerate() {
             let frees = other.frees.load(Ordering::Acquire);
             let waited = state.waited.get(&(own, position)).copied().unwrap_or(0);
             let orders_itself = position == own && by.runs_in_order();
             if frees > waited && !orders_itself {
-                freeing.push((position, frees));
+                freeing.push(Freeing { position, queue: other.queue.clone(), frees });
             }
         }
-        if freeing.is_empty() {
-            return Ok(());
-        }
-        // Nothing is known of the commands of a queue that was not named: the program waits for those itself.
-        let queues: Vec<&Queue> =
-            freeing.iter().filter_map(|&(position, _)| state.uses[position].queue.as_ref()).collect();
-        match &by.queue {
-            _ if queues.is_empty() => {}
-            Some(queue) => queue.wait_for(&queues)?,
-            None => queues.iter().try_for_each(|queue| queue.finish())?,
-        }
-        state.waited.extend(freeing.into_iter().map(|(position, frees)| ((own, position), frees)));
-        Ok(())
+        (!freeing.is_empty()).then_some((own, freeing))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

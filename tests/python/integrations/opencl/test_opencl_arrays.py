@@ -62,6 +62,22 @@ def test_blocks_nest_and_give_back_what_a_program_chose(pool: Pool, queue: Any) 
     assert home(pool, queue) == home(inner, queue) == home(own, queue) == 0
 
 
+def test_a_context_with_the_handle_of_one_that_was_not_served_is_served(
+    queue: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyopencl.array
+
+    pool = Pool("4MiB")
+    with pooled.use(pool):
+        with monkeypatch.context() as patched:
+            # The former context at this address: its device has memory of its own.
+            patched.setattr(pooled, "_works_in_host_memory", lambda _cl, _device: False)
+            pyopencl.array.empty(queue, 100, np.uint8)
+            assert pool.stats().num_allocs == 0
+        pyopencl.array.empty(queue, 100, np.uint8)
+        assert pool.stats().num_allocs == 1
+
+
 def test_arrays_without_a_queue_and_of_another_context(context: Any, queue: Any) -> None:
     import pyopencl.array
 

@@ -8,7 +8,7 @@ import pytest
 
 from allotment import Pool
 from allotment.integrations import opencl as pooled
-from support.guests.opencl import content, filled, held_back, home, pyopencl
+from support.guests.opencl import content, filled, held_back, home, pyopencl, requested
 
 cl = pyopencl()
 pytest_plugins = ["support.guests.opencl_fixtures"]
@@ -49,6 +49,40 @@ def test_another_queue_waits_for_the_one_that_used_the_memory_before(pool: Pool,
     assert (after_reuse(pool, first, second) == 1).all()
     assert (after_reuse(pool, second, first) == 1).all()
     assert home(pool, first) == 0
+
+
+def test_the_program_waits_for_a_queue_of_another_context(queue: Any) -> None:
+    pool = Pool("16MiB")
+    other = cl.CommandQueue(cl.Context(queue.context.devices))
+    here, there = pooled.allocator(pool, queue), pooled.allocator(pool, other)
+    dropped, kept = (filled(cl, queue, here, 1000, 1) for _ in range(2))
+    del dropped
+    assert requested(pool, queue, 1000) == 1000
+    with held_back(cl, queue) as gate, ThreadPoolExecutor(1) as thread:
+        cl.enqueue_fill_buffer(queue, kept, np.uint8(2), 0, 1000)
+        waiting = thread.submit(filled, cl, other, there, 1000, 3)
+        with pytest.raises(TimeoutError):
+            waiting.result(timeout=0.1)
+        # Others need not wait meanwhile.
+        assert pooled.allocator(pool, queue)(1000).size == 1000
+        gate.set_status(cl.command_execution_status.COMPLETE)
+        made = waiting.result(timeout=30)
+    assert (content(cl, other, made) == 3).all()
+    assert (content(cl, queue, kept) == 2).all()
+
+
+def test_arrays_of_two_contexts_share_an_installed_pool(queue: Any) -> None:
+    import pyopencl.array
+
+    pool = Pool("16MiB")
+    queues = [queue, cl.CommandQueue(cl.Context(queue.context.devices))]
+    with pooled.use(pool):
+        for _ in range(3):
+            for each in queues:
+                array = pyopencl.array.zeros(each, 1000, np.uint8) + 1
+                assert (array.get() == 1).all()
+                del array
+    assert pool.stats().num_allocs == 12
 
 
 def test_a_queue_without_an_order_waits_for_itself(pool: Pool, context: Any) -> None:
