@@ -1295,13 +1295,22 @@ class Plan:
         end: The first time at which it no longer lives.
         offset: Where it lies, a multiple of ``alignment``.
         alignment: A power of two; sizes are rounded up to it. A pool follows plans with 256 or more.
+        optimal: Whether a search has proven that no arena is smaller, which is not checked. Without that it is known of
+            an arena of the lower bound alone.
 
     Raises:
         ValueError: A number is out of range, or two buffers overlap; the text names the buffers, which count from 0.
     """
 
     def __new__(
-        cls, size: Buffer, start: Buffer, end: Buffer, offset: Buffer, *, alignment: _Size = 256
+        cls,
+        size: Buffer,
+        start: Buffer,
+        end: Buffer,
+        offset: Buffer,
+        *,
+        alignment: _Size = 256,
+        optimal: bool = False,
     ) -> Self: ...
     @property
     def requests(self) -> int:
@@ -1321,7 +1330,7 @@ class Plan:
     def packed(self) -> list[bytes]:
         """The numbers of the buffers, packed as 64-bit signed integers: their sizes, starts, ends and offsets."""
     def __eq__(self, other: object, /) -> bool: ...
-    __hash__: None  # type: ignore[assignment]
+    def __hash__(self, /) -> int: ...
 
 def plan(
     program: Program,

@@ -274,7 +274,7 @@ def report_command(
 )
 @click.option(
     "--steps",
-    type=click.IntRange(0),
+    type=click.IntRange(0, (1 << 64) - 1),
     metavar="NUMBER",
     help="Search for this many steps at most. With enough --seconds they find the same plan on every machine.",
 )

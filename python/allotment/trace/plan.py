@@ -102,7 +102,7 @@ def write_plan(path: str | os.PathLike[str], plan: Plan, *, name: str | None = N
 
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:
-    """Read a plan that :func:`write_plan` wrote, and check it.
+    """Read a plan that :func:`write_plan` wrote, and check it. That a search proved it optimal is believed.
 
     Raises:
         TraceError: The file cannot be read, is not a plan, or its numbers are none: two blocks overlap that live at the
@@ -121,14 +121,17 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
         alignment = header.get("alignment")
         if not isinstance(alignment, int) or isinstance(alignment, bool):
             raise archive.fault(f"header: alignment {alignment!r} is not a number")
+        optimal = header.get("optimal")
+        if not isinstance(optimal, bool):
+            raise archive.fault(f"header: optimal {optimal!r} is neither true nor false")
     problem = None
     try:
-        found = Plan(*columns, alignment=alignment)
+        found = Plan(*columns, alignment=alignment, optimal=optimal)
     except ValueError as error:
         problem = str(error)
     if problem is not None:
         raise TraceError(one_line(f"{path}: {problem}"))
-    for figure in ("requests", "arena", "lower_bound"):
+    for figure in ("requests", "arena", "lower_bound", "optimal"):
         said, is_so = header.get(figure), getattr(found, figure)
         if said != is_so:
             raise TraceError(

@@ -1,5 +1,6 @@
 //! The `Plan` class, and the search for plans.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use pyo3::types::PyBytes;
 
 use crate::interpreter::detach;
 use crate::replay::Program;
-use crate::size::size_argument;
+use crate::size::{number_argument, size_argument};
 
 /// Offsets for the buffers of a program in one arena, such that no two that live at the same time overlap.
 ///
@@ -24,18 +25,27 @@ use crate::size::size_argument;
 ///     end: The first time at which it no longer lives.
 ///     offset: Where it lies, a multiple of ``alignment``.
 ///     alignment: A power of two; sizes are rounded up to it. A pool follows plans with 256 or more.
+///     optimal: Whether a search has proven that no arena is smaller, which is not checked. Without that it is known of
+///         an arena of the lower bound alone.
 ///
 /// Raises:
 ///     ValueError: A number is out of range, or two buffers overlap; the text names the buffers, which count from 0.
-#[pyclass(frozen, eq, module = "allotment")]
-#[derive(PartialEq)]
+#[pyclass(frozen, eq, hash, module = "allotment")]
+#[derive(PartialEq, Eq)]
 pub(crate) struct Plan(pub(crate) Arc<core::Plan>);
+
+impl Hash for Plan {
+    /// Hashes the figures: a plan may have millions of buffers.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.requests(), self.arena(), self.lower_bound(), self.alignment()).hash(state);
+    }
+}
 
 #[pymethods]
 impl Plan {
     #[new]
-    #[pyo3(signature = (size, start, end, offset, *, alignment = None),
-        text_signature = "(size, start, end, offset, *, alignment=256)")]
+    #[pyo3(signature = (size, start, end, offset, *, alignment = None, optimal = false),
+        text_signature = "(size, start, end, offset, *, alignment=256, optimal=False)")]
     #[expect(clippy::needless_pass_by_value, reason = "arguments are converted by value")]
     fn new(
         py: Python<'_>,
@@ -44,6 +54,7 @@ impl Plan {
         end: PyBuffer<i64>,
         offset: PyBuffer<i64>,
         alignment: Option<&Bound<'_, PyAny>>,
+        optimal: bool,
     ) -> PyResult<Self> {
         let alignment = alignment_argument(alignment)?;
         let column = |name: &str, buffer: &PyBuffer<i64>| {
@@ -71,6 +82,7 @@ impl Plan {
         let times = starts.into_iter().zip(ends);
         let buffers = sizes.into_iter().zip(times).map(|(bytes, (start, end))| Buffer { bytes, start, end });
         let plan = detach(py, || core::Plan::new(buffers.collect(), offsets, alignment));
+        let plan = plan.map(|plan| if optimal { plan.proven_optimal() } else { plan });
         plan.map(|plan| Self(Arc::new(plan))).map_err(|error| plan_error(&error))
     }
 
@@ -142,7 +154,7 @@ impl Plan {
 /// Raises:
 ///     ValueError: An option is out of range.
 #[pyfunction]
-#[pyo3(signature = (program, *, alignment = None, seconds = 10.0, steps = None, seed = 0, progress = None),
+#[pyo3(signature = (program, *, alignment = None, seconds = 10.0, steps = None, seed = None, progress = None),
     text_signature = "(program, *, alignment=256, seconds=10.0, steps=None, seed=0, progress=None)")]
 #[expect(clippy::needless_pass_by_value, reason = "arguments are converted by value")]
 pub(crate) fn plan(
@@ -150,11 +162,13 @@ pub(crate) fn plan(
     program: &Program,
     alignment: Option<&Bound<'_, PyAny>>,
     seconds: f64,
-    steps: Option<u64>,
-    seed: u64,
+    steps: Option<&Bound<'_, PyAny>>,
+    seed: Option<&Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Plan> {
     let alignment = alignment_argument(alignment)?;
+    let steps = steps.map(|steps| number_argument(steps, "steps")).transpose()?;
+    let seed = seed.map_or(Ok(0), |seed| number_argument(seed, "seed"))?;
     if seconds.is_nan() || seconds < 0.0 {
         return Err(PyValueError::new_err(format!("seconds must be 0 or more, not {seconds}")));
     }

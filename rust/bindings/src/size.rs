@@ -11,10 +11,10 @@ use crate::error::message_text::show_value;
 pub(crate) fn size_argument(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
     // The usual case first.
     if value.is_exact_instance_of::<PyInt>() {
-        return value.extract().map_err(|_| out_of_range(value, what));
+        return value.extract().map_err(|_| out_of_range(value, what, MAX_BYTES));
     }
     let Ok(text) = value.cast::<PyString>() else {
-        return whole(value, what, "a whole number of bytes or a text such as '3MiB'");
+        return whole(value, what, "a whole number of bytes or a text such as '3MiB'", MAX_BYTES);
     };
     // A text with a lone surrogate is not UTF-8, so it is not a size.
     let size = text.to_str().map_or(Err(SizeError::Unreadable), allotment::parse_size);
@@ -23,12 +23,18 @@ pub(crate) fn size_argument(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u6
 
 /// Converts an argument into a whole number without a unit: an address, an alignment.
 pub(crate) fn whole_number(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
-    whole(value, what, "a whole number")
+    whole(value, what, "a whole number", MAX_BYTES)
 }
 
-fn whole(value: &Bound<'_, PyAny>, what: &str, wanted: &str) -> PyResult<u64> {
+/// Converts an argument into a whole number that is no size: any of 64 bits.
+pub(crate) fn number_argument(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
+    whole(value, what, "a whole number", u64::MAX)
+}
+
+/// `most` is for the text of the error alone.
+fn whole(value: &Bound<'_, PyAny>, what: &str, wanted: &str, most: u64) -> PyResult<u64> {
     if value.is_exact_instance_of::<PyInt>() {
-        return value.extract().map_err(|_| out_of_range(value, what));
+        return value.extract().map_err(|_| out_of_range(value, what, most));
     }
     let py = value.py();
     let not_a_number = || -> PyResult<u64> {
@@ -40,15 +46,15 @@ fn whole(value: &Bound<'_, PyAny>, what: &str, wanted: &str) -> PyResult<u64> {
         return not_a_number();
     }
     match py.import("operator")?.call_method1("index", (value,)) {
-        Ok(number) => number.extract().map_err(|_| out_of_range(&number, what)),
+        Ok(number) => number.extract().map_err(|_| out_of_range(&number, what, most)),
         Err(error) if error.is_instance_of::<PyTypeError>(py) => not_a_number(),
         // An exception of the object's own `__index__`.
         Err(error) => Err(error),
     }
 }
 
-fn out_of_range(value: &Bound<'_, PyAny>, what: &str) -> PyErr {
-    PyValueError::new_err(format!("{what} must be between 0 and {MAX_BYTES}, not {}", show_value(value)))
+fn out_of_range(value: &Bound<'_, PyAny>, what: &str, most: u64) -> PyErr {
+    PyValueError::new_err(format!("{what} must be between 0 and {most}, not {}", show_value(value)))
 }
 
 /// Return the bytes of a size such as ``4096``, ``"512KiB"``, ``"1.5GiB"`` or ``"2gb"``.
@@ -62,7 +68,7 @@ fn out_of_range(value: &Bound<'_, PyAny>, what: &str) -> PyErr {
 #[pyo3(signature = (size, /))]
 pub(crate) fn parse_size(size: &Bound<'_, PyAny>) -> PyResult<u64> {
     let bytes = size_argument(size, "size")?;
-    if bytes > MAX_BYTES { Err(out_of_range(size, "size")) } else { Ok(bytes) }
+    if bytes > MAX_BYTES { Err(out_of_range(size, "size", MAX_BYTES)) } else { Ok(bytes) }
 }
 
 /// Return a size as text for people: ``24 MiB``, ``1.51 GiB``, ``300 B``.

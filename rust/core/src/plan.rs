@@ -65,8 +65,7 @@ pub struct Plan {
     alignment: u64,
     arena: u64,
     lower_bound: u64,
-    /// What no arena is smaller than, as far as a search has proven; at least `lower_bound`.
-    proven: u64,
+    is_optimal: bool,
 }
 
 /// Why buffers and offsets are no plan. Buffers count from 0.
@@ -173,7 +172,14 @@ impl Plan {
             arena = arena.max(end.ok_or(PlanError::TooLarge { buffer })?);
         }
         let lower_bound = check_overlaps(&buffers, &offsets, alignment)?;
-        Ok(Self { buffers, offsets, alignment, arena, lower_bound, proven: lower_bound })
+        let is_optimal = arena == lower_bound;
+        Ok(Self { buffers, offsets, alignment, arena, lower_bound, is_optimal })
+    }
+
+    /// Notes what a search has proven: no arena is smaller. This is not checked.
+    #[must_use]
+    pub fn proven_optimal(self) -> Self {
+        Self { is_optimal: true, ..self }
     }
 
     /// Returns the buffers in the order of their requests.
@@ -209,7 +215,7 @@ impl Plan {
     /// Returns whether no arena is smaller: this one has the lower bound, or the search has tried everything below it.
     #[must_use]
     pub fn is_optimal(&self) -> bool {
-        self.arena <= self.proven
+        self.is_optimal
     }
 
     /// Returns whether a pool can follow the plan: its alignment is at least the granule.

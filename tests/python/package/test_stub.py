@@ -49,6 +49,7 @@ def test_help_of_the_compiled_classes_is_whole() -> None:
         "__reduce__",
         "__eq__",
         "__ne__",
+        "__hash__",
         "__enter__",
         "__exit__",
         "__buffer__",

@@ -212,6 +212,8 @@ def test_files_that_are_no_plans_are_refused(tmp_path: Path) -> None:
     refused("is not a plan", header=None)
     refused("is a plan of version 2; version 1 is read", header=header(version=2))
     refused("alignment 'large' is not a number", header=header(alignment="large"))
+    refused("optimal 1 is neither true nor false", header=header(optimal=1))
+    refused("header: optimal is False, but that of its blocks is True", header=header(optimal=False))
     refused("alignment 3 is not a power of two", header=header(alignment=3))
     refused("header: arena is 1, but that of its blocks is 512", header=header(arena=1))
     with pytest.raises(TraceError, match="is not a plan"):
@@ -222,6 +224,47 @@ def test_files_that_are_no_plans_are_refused(tmp_path: Path) -> None:
         read_plan(path)
     with pytest.raises(TraceError, match="cannot be read"):
         read_plan(tmp_path / "none.npz")
+
+
+def test_what_a_search_has_proven_is_read_again(tmp_path: Path) -> None:
+    table, path = tmp_path / "table.csv", tmp_path / "plan.npz"
+    rows = [
+        (2, 3, 4),
+        (2, 5, 5),
+        (3, 7, 5),
+        (5, 8, 2),
+        (5, 9, 3),
+        (7, 9, 2),
+        (8, 10, 1),
+        (8, 12, 4),
+        (9, 10, 5),
+    ]
+    lines = [f"{i},{start},{end},{256 * size}" for i, (start, end, size) in enumerate(rows)]
+    table.write_text("\n".join(["id,lower,upper,size", *lines]))
+    found = plan(read_trace(table), seconds=60)
+    # No arena of the lower bound exists.
+    assert (found.arena, found.lower_bound, found.optimal) == (11 * 256, 10 * 256, True)
+    write_plan(path, found)
+    read = read_plan(path)
+    assert read.optimal
+    assert read == found
+    assert {read: 1}[found] == 1
+    unproven = Plan(*plan_arrays(found))
+    assert not unproven.optimal
+    assert unproven != found
+    write_plan(path, unproven)
+    assert read_plan(path) == unproven
+
+
+@pytest.mark.parametrize("name", ["steps", "seed"])
+@pytest.mark.parametrize("value", [-1, 1 << 64])
+def test_numbers_out_of_range_are_named(name: str, value: int) -> None:
+    with pytest.raises(
+        ValueError, match=rf"^{name} must be between 0 and 18446744073709551615, not {value}$"
+    ):
+        plan(read_trace(GNN), **{name: value})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=f"{name} must be a whole number, not float: 1.5"):
+        plan(read_trace(GNN), **{name: 1.5})  # type: ignore[arg-type]
 
 
 def test_the_command_plans_reports_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

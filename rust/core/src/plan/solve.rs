@@ -56,9 +56,8 @@ pub fn plan(
             offsets[member as usize] = offset;
         }
     }
-    let mut plan = Plan::new(buffers, offsets, alignment)?;
-    plan.proven = plan.proven.max(proven);
-    Ok(plan)
+    let plan = Plan::new(buffers, offsets, alignment)?;
+    Ok(if plan.arena() <= proven { plan.proven_optimal() } else { plan })
 }
 
 /// Refuses buffers of which so many bytes live at once that no arena has them, however far the first plan reaches.
