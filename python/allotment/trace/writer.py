@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
+#: Columns that readers use, and the largest number in them.
+_WHOLE, _MOST = ("op", "id", "size", "t_ns", "thread", "tag"), (1 << 63) - 1
+
+
 def write_trace(
     path: str | os.PathLike[str],
     op: "ArrayLike",
@@ -44,8 +48,8 @@ def write_trace(
         columns: Further columns, which readers ignore.
 
     Raises:
-        ValueError: An event makes no sense, such as a free without an allocation; columns differ in length; or a tag is
-            not an index of ``tags``.
+        ValueError: An event makes no sense, such as a free without an allocation; columns differ in length; one
+            that readers use has other entries than whole numbers; or a tag is not an index of ``tags``.
         OSError: The file cannot be written. A file that was at ``path`` before is unchanged.
     """
     # The import takes longer than the replay of a small trace.
@@ -53,6 +57,7 @@ def write_trace(
 
     given = {"op": op, "id": id, "size": size, "t_ns": t_ns, "thread": thread, "tag": tag, **columns}
     arrays = {key: np.asarray(value) for key, value in given.items() if value is not None}
+    arrays |= {key: _whole(key, arrays[key]) for key in _WHOLE if key in arrays}
     whole = [np.ascontiguousarray(arrays[key], np.int64) for key in ("op", "id", "size")]
     program = Program(*(one.data if one.size else np.zeros(1, np.int64)[:0].data for one in whole))
     wrong = [key for key, value in arrays.items() if value.shape[:1] != whole[0].shape]
@@ -82,6 +87,22 @@ def write_trace(
     if tag is not None:
         members["tags"] = _texts(tags)
     _save(os.fspath(path), members)
+
+
+def _whole(name: str, column: "NDArray[Any]") -> "NDArray[Any]":
+    """Return a column of whole numbers, as readers take it."""
+    import numpy as np
+
+    if column.ndim == 1 and not column.size:
+        # NumPy makes floats of an empty list.
+        return column.astype(np.int64)
+    if column.ndim != 1 or column.dtype.kind not in "iu":
+        raise ValueError(
+            f"column {name} must be whole numbers in one dimension, is {column.dtype} of shape {column.shape}"
+        )
+    if int(column.max()) > _MOST:
+        raise ValueError(f"column {name} has the number {column.max()}; numbers are at most {_MOST}")
+    return column
 
 
 def write_events(path: str, events: Events) -> None:

@@ -57,12 +57,34 @@ def test_details_are_read_only_if_asked_for_and_owners_always(tmp_path: Path) ->
         ({"tags": ["a"]}, "tags needs the column tag"),
         ({"tag": [0, 0], "tags": ["a"]}, "column tag has shape"),
         ({"thread": [0]}, "column thread has shape"),
+        (
+            {"tag": [0.0, 0.0, 0.0, 0.0], "tags": ["a"]},
+            r"column tag must be whole numbers in one dimension, is float64 of shape \(4,\)",
+        ),
+        ({"tag": [False] * 4, "tags": ["a"]}, "column tag must be whole numbers in one dimension, is bool"),
+        ({"t_ns": [0.5, 1.5, 2.5, 3.5]}, "column t_ns must be whole numbers"),
+        ({"thread": [[0], [0], [0], [0]]}, r"column thread must be .*, is int64 of shape \(4, 1\)"),
+        ({"thread": [1 << 63] * 4}, "column thread has the number 9223372036854775808; numbers are at"),
     ],
 )
 def test_what_makes_no_sense_is_not_written(tmp_path: Path, more: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         write_trace(tmp_path / "t.npz", OP, ID, SIZE, **more)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_numbers_of_events_are_not_cut(tmp_path: Path, place: int) -> None:
+    columns: list[object] = [OP, ID, SIZE]
+    columns[place] = [1.5, 2.0, 1.0, 1.0]
+    with pytest.raises(ValueError, match=f"column {['op', 'id', 'size'][place]} must be whole numbers"):
+        write_trace(tmp_path / "t.npz", *columns)  # type: ignore[arg-type]
+
+
+def test_a_trace_without_events_is_read_back(tmp_path: Path) -> None:
+    write_trace(tmp_path / "t.npz", [], [], [], t_ns=[], thread=[], tag=[], tags=["a"])
+    columns = read_columns(tmp_path / "t.npz", details=True)
+    assert (list(columns.op), list(columns.owner or []), columns.owners) == ([], [], ("a",))
 
 
 @pytest.mark.parametrize("tags", [b"no JSON", b"[1]", b'["a"]'])
