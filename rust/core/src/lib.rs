@@ -11,12 +11,10 @@ mod allocator;
 pub mod bindings;
 mod bins;
 mod chunk;
-mod decisions;
 mod error;
 #[cfg(feature = "std")]
 pub mod fork;
 pub mod guard;
-mod map;
 mod options;
 pub mod plan;
 mod policy;
@@ -35,9 +33,6 @@ mod units;
 
 pub use allocator::Allocator;
 pub use chunk::region::RegionId;
-#[cfg(feature = "decisions")]
-#[doc(hidden)]
-pub use decisions::{Decided, Decision, Maker};
 pub use error::{AllocError, FreeError, GrantFault, LimitError, OptionsError, ResizeError, Unusable};
 pub use guard::{Damage, DamagedPlace, Leaks, MemoryGuard};
 pub use options::{MAX_WAIT, Options};
@@ -58,8 +53,19 @@ pub use source::{Gauge, Grant, Headroom, RegionSource, SourceFailure};
 pub use stats::Stats;
 pub use tables::Allocation;
 pub use tables::check::Violation;
+#[cfg(feature = "decisions")]
+#[doc(hidden)]
+pub use tables::decisions::{Decided, Decision, Maker};
 pub use tables::owner::{ScopeLimitReached, ScopeStats};
 pub use units::{Bytes, GRANULE, MAX_BYTES, SizeError, parse_size};
+
+/// The map of the crate: a hash table where the standard library is, else a tree.
+mod map {
+    #[cfg(not(feature = "std"))]
+    pub(crate) use alloc::collections::BTreeMap as Map;
+    #[cfg(feature = "std")]
+    pub(crate) use std::collections::HashMap as Map;
+}
 
 /// The examples of the manual's page, compiled and run.
 #[cfg(doctest)]

@@ -21,7 +21,6 @@ use std::sync::{Arc, OnceLock};
 
 use allotment_sync::{DeferredQueue, EventCount, Mutex, SourceLock, SourceLockGuard, WouldDeadlock};
 
-use crate::decisions::Decision;
 use crate::error::{OptionsError, Unusable};
 use crate::fork;
 use crate::options::Options;
@@ -30,6 +29,7 @@ use crate::source::{Gauge, Grant, PageSizes, RegionSource};
 use crate::stats::Stats;
 use crate::tables::Elastic;
 use crate::tables::check::{Violation, check};
+use crate::tables::decisions::Decision;
 
 mod advise;
 mod allocating;

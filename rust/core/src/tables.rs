@@ -15,11 +15,11 @@ use crate::bins::free_list::FreeChunk;
 use crate::chunk::live::LiveTable;
 use crate::chunk::region::Regions;
 use crate::chunk::{Chunk, ChunkTable, Handle};
-use crate::decisions::{Decision, Decisions};
 use crate::policy::SplitRule;
 use crate::policy::growth::Growth;
 use crate::report::history::{self, History};
 use crate::stats::{CacheFigures, Counters, Stats};
+use crate::tables::decisions::{Decision, Decisions};
 use crate::tables::free_target::{FreeTarget, HELD};
 use crate::tables::owner::{OwnerId, Owners};
 use crate::units::{GRANULE, round_up};
@@ -358,6 +358,7 @@ impl Allocation {
 
 mod aligning;
 pub(crate) mod check;
+pub(crate) mod decisions;
 mod elastic;
 #[cfg(feature = "std")]
 mod feasibility;

@@ -6,11 +6,11 @@ use super::advise::Depth;
 use super::recording::EventKind;
 use super::state::State;
 use super::{AllocationAttempt, Pool};
-use crate::decisions::Decision;
 use crate::error::{AllocError, Unusable};
 use crate::guard::MARGINS;
 use crate::report::out_of_memory::OutOfMemory;
 use crate::request::Request;
+use crate::tables::decisions::Decision;
 use crate::tables::{Allocation, ChunkRequest};
 use crate::units::GRANULE;
 

@@ -1,8 +1,8 @@
 //! Closing a pool: it refuses new requests and releases its regions after the last free.
 
 use super::{Pool, STATE_IS_SOUND, release_regions};
-use crate::decisions::Decision;
 use crate::error::Unusable;
+use crate::tables::decisions::Decision;
 
 impl Pool {
     /// Closes the pool: it refuses new requests and releases its regions once the last allocation is freed, at once

@@ -3,9 +3,9 @@
 use execution::{Executed, execute};
 
 use super::{AllocationAttempt, Pool, STATE_IS_SOUND, Source};
-use crate::decisions::Decision;
 use crate::error::{AllocError, GrantFault, Unusable};
 use crate::source::{Grant, PageSource, ReserveError, SourceFailure};
+use crate::tables::decisions::Decision;
 use crate::tables::{Allocation, ChunkRequest, PagePlan, Planned};
 
 /// What a refusal by the source makes a request try next.

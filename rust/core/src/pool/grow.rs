@@ -2,11 +2,11 @@
 
 use super::state::State;
 use super::{AllocationAttempt, Pool, Source, release_regions};
-use crate::decisions::Decision;
 use crate::error::{AllocError, GrantFault};
 use crate::policy::growth::Plan;
 use crate::report::out_of_memory::OutOfMemory;
 use crate::source::{Grant, ReserveError};
+use crate::tables::decisions::Decision;
 use crate::tables::{Allocation, ChunkRequest};
 use crate::units::GRANULE;
 

@@ -63,7 +63,7 @@ impl Pool {
     /// After a panic under the lock.
     #[cfg(feature = "decisions")]
     #[doc(hidden)]
-    pub fn take_decisions(&self) -> Vec<crate::decisions::Decided> {
+    pub fn take_decisions(&self) -> Vec<crate::tables::decisions::Decided> {
         self.state.lock().expect(super::STATE_IS_SOUND).allocator.decisions.take()
     }
 

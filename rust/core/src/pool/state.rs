@@ -7,11 +7,11 @@ use super::caches::Caches;
 use super::elastic::pausing::Paused;
 use super::guarding::Guarded;
 use super::recording::Recordings;
-use crate::decisions::Decision;
 use crate::error::Unusable;
 use crate::source::Grant;
 use crate::stats::Stats;
 use crate::tables::Tables;
+use crate::tables::decisions::Decision;
 use crate::tables::owner::ScopeId;
 
 /// The tables of a pool and the conditions that its calls must check.

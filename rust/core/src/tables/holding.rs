@@ -4,7 +4,7 @@ use core::num::NonZeroU64;
 
 use super::Tables;
 use crate::chunk::Chunk;
-use crate::decisions::Decision;
+use crate::tables::decisions::Decision;
 use crate::tables::free_target::{FreeTarget, HELD};
 
 impl Tables {

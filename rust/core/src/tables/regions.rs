@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use super::{ChunkRequest, Tables};
 use crate::chunk::region::{Place, Region};
 use crate::chunk::{ChunkTable, Handle};
-use crate::decisions::Decision;
 use crate::error::GrantFault;
 use crate::policy::growth::Plan;
 use crate::source::Grant;
+use crate::tables::decisions::Decision;
 use crate::units::{GRANULE, MAX_BYTES};
 
 impl Tables {

@@ -1,8 +1,8 @@
 //! Changes of the size of an allocation, in place.
 
 use super::Tables;
-use crate::decisions::Decision;
 use crate::error::Shortage;
+use crate::tables::decisions::Decision;
 use crate::tables::free_target::FreeTarget;
 use crate::units::round_up;
 

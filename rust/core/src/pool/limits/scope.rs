@@ -8,10 +8,10 @@ use std::sync::{Arc, Weak};
 use super::super::Pool;
 use super::super::freeing::Deferred;
 use super::super::state::State;
-use crate::decisions::Decision;
 use crate::error::Unusable;
 use crate::report::out_of_memory::{OutOfMemory, Verdict};
 use crate::tables::ChunkRequest;
+use crate::tables::decisions::Decision;
 use crate::tables::owner::{OwnerId, ScopeId, ScopeLimitReached, ScopeStats};
 
 /// A scope that a thread opened and any thread may have closed since.
