@@ -869,7 +869,7 @@ class Pool:
     ) -> Recording:
         """Record the pool's events, into a file or a ring of the last ones.
 
-        A recorded pool takes a slower path, some hundred nanoseconds a call. One that is not recorded does nothing.
+        Recording adds some tens of nanoseconds to a call. A pool that is not recorded does nothing.
 
         Args:
             file: The ``.npz`` trace to write. It is written as the program runs, and readable if the process is

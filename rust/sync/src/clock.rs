@@ -25,8 +25,14 @@ struct Moment {
 }
 
 impl Moment {
+    /// Reads both clocks. The thread may be interrupted between two readings: the closest ones of several count.
     fn now() -> Self {
-        Self { time: Instant::now(), ticks: counter() }
+        let readings = (0..8).map(|_| {
+            let (before, time, after) = (counter(), Instant::now(), counter());
+            (after.saturating_sub(before), Self { time, ticks: before + after.saturating_sub(before) / 2 })
+        });
+        let closest = readings.min_by_key(|(apart, _)| *apart);
+        closest.map_or_else(|| Self { time: Instant::now(), ticks: counter() }, |(_, moment)| moment)
     }
 
     /// The moment when the first clock of the process was made.
@@ -93,7 +99,13 @@ fn rate() -> (u64, u64) {
 /// Returns whether the processor has a counter that runs at one rate in all its states, the same on all its cores.
 fn has_steady_counter() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
-    *ANSWER.get_or_init(processor_says_so)
+    *ANSWER.get_or_init(|| processor_says_so() && !system_distrusts_it())
+}
+
+/// Returns whether Linux has taken one of the clocks that it takes where the counters of cores differ.
+fn system_distrusts_it() -> bool {
+    let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    source.is_ok_and(|source| ["hpet", "acpi_pm", "jiffies"].contains(&source.trim()))
 }
 
 #[cfg(target_arch = "x86_64")]

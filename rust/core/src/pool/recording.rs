@@ -5,13 +5,14 @@
 
 mod batch;
 mod log;
+mod writer;
 
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use self::log::Writer;
 pub use self::log::{EventLog, Keep};
+use self::writer::Writer;
 
 use super::limits::scope::tag_of_thread;
 use super::state::State;

@@ -71,7 +71,7 @@ impl Batch {
         for (word, value) in slot.iter().zip(event.words()) {
             word.store(value, Ordering::Relaxed);
         }
-        // Whoever sees the new number sees the words.
+        // A thread that sees the new number sees the words.
         self.written.store(at + 1, Ordering::Release);
         true
     }

@@ -5,17 +5,17 @@
 //! pool B, under its lock  --adds-->  its open batch  --full-->  full batches, oldest first  --take-->  events by time
 //! ```
 //!
-//! An event takes no lock but that of its pool: the log's own is taken for each batch.
+//! An event takes no lock but that of its pool: the log's own is taken for each batch, and where the tag changes.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use allotment_sync::Clock;
+use allotment_sync::{Clock, generation};
 
+use super::PoolEvent;
 use super::batch::{Batch, RawEvent};
-use super::{EventKind, PoolEvent};
 
 /// Events of a batch: 32 KiB.
 const BATCH_EVENTS: usize = 1024;
@@ -34,13 +34,15 @@ pub enum Keep {
 
 /// A buffer of events of one or several pools. Clones are the same log.
 #[derive(Clone)]
-pub struct EventLog(Arc<Log>);
+pub struct EventLog(pub(super) Arc<Log>);
 
-struct Log {
-    clock: Clock,
+pub(super) struct Log {
+    pub(super) clock: Clock,
+    pub(super) refused: AtomicU64,
     capacity: usize,
     keep: Keep,
-    refused: AtomicU64,
+    /// The process of the log, by the number of its forks.
+    process: u64,
     batches: Mutex<Batches>,
 }
 
@@ -48,6 +50,8 @@ struct Log {
 struct Batches {
     /// Batches that no pool adds to any more, by the time when they became so.
     full: VecDeque<Unread>,
+    /// The events of full batches.
+    full_events: usize,
     /// Batches that pools add to.
     open: Vec<Unread>,
     spare: Vec<Arc<Batch>>,
@@ -57,7 +61,7 @@ struct Batches {
     tags: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u32>,
     /// The threads of events that were read, by their number in what callers get.
-    threads: Vec<u32>,
+    threads: HashMap<u32, u32>,
 }
 
 /// What is unread of a batch.
@@ -91,7 +95,7 @@ impl EventLog {
     pub fn new(capacity: usize, keep: Keep) -> Self {
         let capacity = capacity.max(1);
         let (clock, refused, batches) = (Clock::new(), AtomicU64::new(0), Mutex::default());
-        Self(Arc::new(Log { clock, capacity, keep, refused, batches }))
+        Self(Arc::new(Log { clock, refused, capacity, keep, process: generation(), batches }))
     }
 
     /// Removes and returns all events, by time.
@@ -99,6 +103,7 @@ impl EventLog {
     pub fn take(&self) -> VecDeque<PoolEvent> {
         let mut batches = self.lock();
         let mut unread: Vec<Unread> = batches.full.drain(..).collect();
+        batches.full_events = 0;
         for open in &mut batches.open {
             open.update();
             unread.push(open.clone());
@@ -152,27 +157,92 @@ impl EventLog {
             Keep::Last => drop(events.drain(..events.len().saturating_sub(self.0.capacity))),
             Keep::First => events.truncate(self.0.capacity),
         }
-        // The first reading of a process may wait for the clock's rate, with no lock held.
-        let _ = self.0.clock.nanoseconds(0);
-        let batches = &mut *self.lock();
-        let (threads, tags) = (&mut batches.threads, &batches.tags);
-        let events = events.into_iter().map(|(pool, RawEvent { ticks, id, bytes, thread, tag, kind })| {
-            let known = threads.iter().position(|&known| known == thread);
-            let thread = known.unwrap_or_else(|| {
-                threads.push(thread);
-                threads.len() - 1
-            });
-            PoolEvent {
+        let (threads, tags) = self.names(events.iter().map(|(_, event)| event.thread));
+        let events =
+            events.into_iter().map(|(pool, RawEvent { ticks, id, bytes, thread, tag, kind })| PoolEvent {
                 kind,
                 nanoseconds: self.0.clock.nanoseconds(ticks),
                 pool,
                 id,
                 bytes,
-                thread: u32::try_from(thread).unwrap_or(u32::MAX),
-                tag: tag.checked_sub(1).map(|tag| Arc::clone(&tags[tag as usize])),
-            }
-        });
+                thread: threads.get(&thread).copied().unwrap_or(u32::MAX),
+                tag: tag.checked_sub(1).and_then(|tag| tags.get(tag as usize).cloned()),
+            });
         events.collect()
+    }
+
+    /// Returns the log's numbers of threads, and all tags so far.
+    fn names(&self, threads: impl Iterator<Item = u32>) -> (HashMap<u32, u32>, Vec<Arc<str>>) {
+        let mut seen = Vec::new();
+        for thread in threads {
+            if !seen.contains(&thread) {
+                seen.push(thread);
+            }
+        }
+        let batches = &mut *self.lock();
+        let numbers = seen.into_iter().map(|thread| {
+            let next = u32::try_from(batches.threads.len()).unwrap_or(u32::MAX);
+            (thread, *batches.threads.entry(thread).or_insert(next))
+        });
+        (numbers.collect(), batches.tags.clone())
+    }
+
+    /// Returns the number of a tag, above 0.
+    pub(super) fn tag_number(&self, tag: &Arc<str>) -> u32 {
+        const MOST: usize = (1 << 30) - 1;
+        let batches = &mut *self.lock();
+        let next = u32::try_from((batches.tags.len() + 1).min(MOST)).unwrap_or(0);
+        let number = *batches.numbers.entry(Arc::clone(tag)).or_insert(next);
+        if number == next && batches.tags.len() < MOST {
+            batches.tags.push(Arc::clone(tag));
+        }
+        number
+    }
+
+    /// Returns a batch of `pool` with the event in it, in place of one that is full; `None` if the log has no room.
+    pub(super) fn next_batch(
+        &self,
+        pool: u64,
+        full: Option<Arc<Batch>>,
+        event: RawEvent,
+    ) -> Option<Arc<Batch>> {
+        let Log { capacity, keep, .. } = *self.0;
+        let batches = &mut *self.lock();
+        if let Some(full) = full {
+            batches.close(full);
+        }
+        let mut unread = batches.unread();
+        if keep == Keep::First && unread >= capacity {
+            batches.lost += 1;
+            return None;
+        }
+        while keep == Keep::Last
+            && let Some(oldest) = batches.full.front()
+            && unread - oldest.len() >= capacity
+            && let Some(oldest) = batches.full.pop_front()
+        {
+            unread -= oldest.len();
+            batches.full_events -= oldest.len();
+            batches.lost += oldest.len() as u64;
+            batches.spare([oldest]);
+        }
+        let spare = batches.spare.pop();
+        let mut batch = spare.unwrap_or_else(|| Arc::new(Batch::new(pool, BATCH_EVENTS.min(capacity))));
+        // Spare batches are nowhere else.
+        if let Some(batch) = Arc::get_mut(&mut batch) {
+            batch.reset(pool);
+        }
+        batch.add(event);
+        batches.open.push(Unread { batch: Arc::clone(&batch), from: 0, to: 0 });
+        Some(batch)
+    }
+
+    /// Moves a batch that its pool adds to no more to the full ones. In a forked child another thread of the parent may
+    /// hold the lock for ever, and nothing is done.
+    pub(super) fn close(&self, batch: Arc<Batch>) {
+        if self.0.process == generation() {
+            self.lock().close(batch);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Batches> {
@@ -185,7 +255,7 @@ impl Batches {
     /// Returns the number of events that were not taken yet.
     fn unread(&mut self) -> usize {
         self.open.iter_mut().for_each(Unread::update);
-        self.full.iter().chain(&self.open).map(Unread::len).sum()
+        self.full_events + self.open.iter().map(Unread::len).sum::<usize>()
     }
 
     /// Keeps batches that nothing reads or adds to for reuse.
@@ -198,107 +268,12 @@ impl Batches {
     }
 
     /// Moves a batch that its pool adds to no more to the full ones.
-    fn close(&mut self, batch: &Arc<Batch>) {
-        if let Some(at) = self.open.iter().position(|open| Arc::ptr_eq(&open.batch, batch)) {
-            let mut closed = self.open.swap_remove(at);
-            closed.update();
-            if closed.len() == 0 { self.spare([closed]) } else { self.full.push_back(closed) }
-        }
-    }
-}
-
-/// The end of a log that a pool adds its events to.
-#[derive(Debug)]
-pub(super) struct Writer {
-    log: EventLog,
-    pool: u64,
-    /// Absent before the first event, and while the log is full and keeps what it has.
-    batch: Option<Arc<Batch>>,
-    /// The time of the last event.
-    last: u64,
-}
-
-impl Writer {
-    pub(super) fn new(log: &EventLog, pool: u64) -> Self {
-        Self { log: log.clone(), pool, batch: None, last: 0 }
-    }
-
-    pub(super) fn is_of(&self, log: &EventLog) -> bool {
-        Arc::ptr_eq(&self.log.0, &log.0)
-    }
-
-    /// Adds an event of this thread.
-    #[inline]
-    pub(super) fn add(&mut self, kind: EventKind, id: u64, bytes: u64, thread: u32, tag: Option<&Arc<str>>) {
-        // The counters of two cores may differ by some ticks.
-        self.last = self.log.0.clock.ticks().max(self.last);
-        let tag = tag.map_or(0, |tag| self.tag_number(tag));
-        let event = RawEvent { ticks: self.last, id, bytes, thread, tag, kind };
-        if !self.batch.as_ref().is_some_and(|batch| batch.add(event)) {
-            self.add_to_next(event);
-        }
-        if kind == EventKind::Refused {
-            self.log.0.refused.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    #[cold]
-    fn tag_number(&self, tag: &Arc<str>) -> u32 {
-        const MOST: usize = (1 << 30) - 1;
-        let batches = &mut *self.log.lock();
-        let next = u32::try_from((batches.tags.len() + 1).min(MOST)).unwrap_or(0);
-        let number = *batches.numbers.entry(Arc::clone(tag)).or_insert(next);
-        if number == next && batches.tags.len() < MOST {
-            batches.tags.push(Arc::clone(tag));
-        }
-        number
-    }
-
-    /// Adds an event to a new batch, if the log has room for one.
-    #[cold]
-    #[inline(never)]
-    fn add_to_next(&mut self, event: RawEvent) {
-        let Log { capacity, keep, .. } = *self.log.0;
-        let batches = &mut *self.log.lock();
-        if let Some(full) = self.batch.take() {
-            batches.close(&full);
-        }
-        let mut unread = batches.unread();
-        match keep {
-            Keep::First if unread >= capacity => {
-                batches.lost += 1;
-                return;
-            }
-            Keep::First => {}
-            Keep::Last => {
-                while let Some(oldest) = batches.full.front()
-                    && unread - oldest.len() >= capacity
-                    && let Some(oldest) = batches.full.pop_front()
-                {
-                    unread -= oldest.len();
-                    batches.lost += oldest.len() as u64;
-                    batches.spare([oldest]);
-                }
-            }
-        }
-        let mut batch = batches
-            .spare
-            .pop()
-            .unwrap_or_else(|| Arc::new(Batch::new(self.pool, BATCH_EVENTS.min(capacity))));
-        // Spare batches are nowhere else.
-        if let Some(batch) = Arc::get_mut(&mut batch) {
-            batch.reset(self.pool);
-        }
-        batch.add(event);
-        batches.open.push(Unread { batch: Arc::clone(&batch), from: 0, to: 0 });
-        self.batch = Some(batch);
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        if let Some(batch) = self.batch.take() {
-            self.log.lock().close(&batch);
-        }
+    fn close(&mut self, batch: Arc<Batch>) {
+        let Some(at) = self.open.iter().position(|open| Arc::ptr_eq(&open.batch, &batch)) else { return };
+        drop(batch);
+        let mut closed = self.open.swap_remove(at);
+        closed.update();
+        self.full_events += closed.len();
+        if closed.len() == 0 { self.spare([closed]) } else { self.full.push_back(closed) }
     }
 }
