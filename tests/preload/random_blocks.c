@@ -188,7 +188,10 @@ int main(int count, char **arguments) {
     struct block slots[SLOTS] = {{0}};
     for (int i = 0; i < forks; i++) {
         play(slots, &state, steps / (forks + 1));
+        /* The child has a copy of the lock, and no other thread that could unlock it. */
+        pthread_mutex_lock(&lock);
         pid_t child = fork();
+        pthread_mutex_unlock(&lock);
         if (child < 0) fail("no fork");
         if (child == 0) {
             play(slots, &state, 200);
