@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.gpu import missing_gpu
+from support.host_programs import Compile, compiler
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,6 +45,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         about = item.get_closest_marker("simulated_gpus")
         if about is not None and not simulated:
             item.add_marker(pytest.mark.skip(reason=f"with real GPUs: {about.args[0]}"))
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """Compile a program in C, once."""
+    return compiler(tmp_path_factory.mktemp("compiled"))
 
 
 @pytest.fixture

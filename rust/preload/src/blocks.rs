@@ -111,10 +111,10 @@ pub(crate) unsafe fn free(block: *mut c_void) -> bool {
     true
 }
 
-/// Returns the usable bytes of a block; `None` if it is not the pool's.
-pub(crate) fn usable_size(block: *mut c_void) -> Option<usize> {
+/// Returns the usable bytes of a block; `None` if it is not the pool's. `function` is the one that the program called.
+pub(crate) fn usable_size(block: *mut c_void, function: &str) -> Option<usize> {
     match ranges::block_at(block.addr())?.bytes() {
-        0 => misuse("malloc_usable_size", block),
+        0 => misuse(function, block),
         bytes => Some(bytes.next_multiple_of(PAGE)),
     }
 }
@@ -166,13 +166,10 @@ impl Blocks {
         }
         self.record(Event::Refused, 0, bytes);
         match error {
-            AllocError::OutOfMemory(mut refused) => {
-                if number == 1 {
-                    let _ = self.pool.add_details(&mut refused);
-                }
-                report::refused(&refused, number);
-            }
-            other => report::print(&other.to_string()),
+            AllocError::OutOfMemory(refused) => report::out_of_memory(refused, |refused| {
+                let _ = self.pool.add_details(refused);
+            }),
+            other => report::other_refusal(&other),
         }
     }
 

@@ -1,16 +1,13 @@
 //! The content of blocks: zeros, and moves to another block.
 
-use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use crate::ranges::{self, PAGE};
 
-/// Blocks from this size on are moved by the system, page by page; copying a smaller one takes less.
-const MIN_MOVED: usize = 256 << 10;
-
-/// Shorter blocks than this part of all bytes in use are copied, too. Each move leaves mappings of its own, 16 for each
-/// block as measured, and a process has about 65,000.
-const MAX_LONG_BLOCKS: u64 = 1024;
+/// Blocks from this size on give their memory back while they are copied, in pieces of half of it: a shorter copy needs
+/// little memory.
+const MIN_PIECEWISE: usize = 4 << 20;
+const PIECE: usize = MIN_PIECEWISE / 2;
 
 /// Writes zeros to the pages of a block that may hold something else.
 ///
@@ -24,25 +21,35 @@ pub(crate) unsafe fn clear(block: NonNull<u8>, bytes: usize) {
     });
 }
 
-/// Moves the content of one block to another; `in_use` bytes are in use in all blocks. The system moves pages of large ones, which takes less than a copy, and no
-/// second memory; what remains in the first block is zero then.
+/// Moves the content of one block to another. What remains in the first one is undefined: a long block gives the memory of
+/// each piece back once it is copied, so that the process never has all of it twice.
+///
+/// The content is copied, although `mremap` could move the pages. A move to a given address (`MREMAP_FIXED`) first unmaps
+/// what is there, and fails afterwards if the source is several mappings (Linux before 6.17) or there are too many of them.
+/// The destination is a hole then, which another thread may fill with a mapping of its own.
 ///
 /// # Safety
 /// Both blocks are that long, and neither has another user.
-pub(crate) unsafe fn move_pages(from: *mut u8, to: *mut u8, bytes: usize, in_use: u64) {
-    let whole = bytes.next_multiple_of(PAGE);
+pub(crate) unsafe fn move_content(from: *mut u8, to: *mut u8, bytes: usize) {
     // SAFETY: the function has no preconditions.
     let system_page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    let is_long = bytes >= MIN_MOVED && bytes as u64 >= in_use / MAX_LONG_BLOCKS;
-    if is_long && usize::try_from(system_page) == Ok(PAGE) {
-        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
-        // SAFETY: both are whole pages of blocks of the caller's.
-        let moved = unsafe { libc::mremap(from.cast(), whole, whole, flags, to.cast::<c_void>()) };
-        if moved != libc::MAP_FAILED {
-            ranges::mark_zero(from.addr(), whole);
-            return;
-        }
+    if bytes < MIN_PIECEWISE || usize::try_from(system_page) != Ok(PAGE) {
+        // SAFETY: guaranteed by the caller.
+        return unsafe { to.copy_from_nonoverlapping(from, bytes) };
     }
-    // SAFETY: guaranteed by the caller.
-    unsafe { to.copy_from_nonoverlapping(from, bytes) };
+    let mut done = 0;
+    while done < bytes {
+        // Up to a multiple of the piece in addresses, so that no huge page is given back in parts.
+        let end = ((from.addr() + done + 1).next_multiple_of(PIECE) - from.addr()).min(bytes);
+        // SAFETY: guaranteed by the caller. The pages are the first block's, which has whole ones, and were copied.
+        unsafe {
+            let piece = from.add(done);
+            to.add(done).copy_from_nonoverlapping(piece, end - done);
+            let whole = (end - done).next_multiple_of(PAGE);
+            if libc::madvise(piece.cast(), whole, libc::MADV_DONTNEED) == 0 {
+                ranges::mark_zero(piece.addr(), whole);
+            }
+        }
+        done = end;
+    }
 }

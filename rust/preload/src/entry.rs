@@ -6,7 +6,7 @@
 use std::cell::{Cell, UnsafeCell};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::{journal, statistics};
+use crate::{journal, report, statistics};
 
 static GATE: RwLock<()> = RwLock::new(());
 
@@ -91,6 +91,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     journal::leave_to_parent();
     statistics::leave_to_parent();
+    report::begin_child();
     // The pool needs nothing: no thread was inside, so that the child's copy is whole, and its memory is the child's own.
     open();
 }

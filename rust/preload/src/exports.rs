@@ -93,7 +93,7 @@ unsafe extern "C" fn realloc_large(block: *mut c_void, bytes: usize) -> *mut c_v
             return malloc(bytes);
         }
         if ranges::may_contain(block.addr())
-            && let Some(held) = blocks::usable_size(block)
+            && let Some(held) = blocks::usable_size(block, "realloc")
         {
             if bytes == 0 {
                 free(block);
@@ -106,18 +106,16 @@ unsafe extern "C" fn realloc_large(block: *mut c_void, bytes: usize) -> *mut c_v
             }
             return resizing::move_out(block, held, bytes);
         }
-        if blocks::are_large(bytes) {
-            let held = real::usable_size(block);
-            // What is large there already came before the pool, or while the pool was busy: it stays there.
-            if !blocks::are_large(held)
-                && let Some(moved) = blocks::allocate(bytes, ALIGNMENT, false)
-            {
-                if !moved.is_null() {
-                    moved.cast::<u8>().copy_from_nonoverlapping(block.cast(), held.min(bytes));
-                    real::free(block);
-                }
-                return moved;
+        // Whatever its size was: the usable bytes of a small block may be as many as those of a large one.
+        if blocks::are_large(bytes)
+            && let Some(moved) = blocks::allocate(bytes, ALIGNMENT, false)
+        {
+            if !moved.is_null() {
+                let held = real::usable_size(block);
+                moved.cast::<u8>().copy_from_nonoverlapping(block.cast(), held.min(bytes));
+                real::free(block);
             }
+            return moved;
         }
         real::realloc(block, bytes)
     }
@@ -218,7 +216,7 @@ pub unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if ranges::may_contain(block.addr())
-        && let Some(bytes) = blocks::usable_size(block)
+        && let Some(bytes) = blocks::usable_size(block, "malloc_usable_size")
     {
         return bytes;
     }

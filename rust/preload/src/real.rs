@@ -62,7 +62,8 @@ macro_rules! real {
             #[inline(always)]
             pub(crate) unsafe fn $name($($argument: $type),*) -> $result {
                 type Signature = unsafe extern "C" fn($($type),*) -> $result;
-                let address = address::$name.load(Ordering::Relaxed);
+                // With what was stored before it: see `careful`.
+                let address = address::$name.load(Ordering::Acquire);
                 // SAFETY: it is that of a function above, or `dlsym` found it under this name, which has this signature
                 // in every C library.
                 let function = unsafe { mem::transmute::<*mut c_void, Signature>(address) };
@@ -76,7 +77,7 @@ macro_rules! real {
                 // SAFETY: the name ends with a zero byte.
                 let found = unsafe { libc::dlsym(libc::RTLD_NEXT, $c_name.as_ptr()) };
                 if !found.is_null() {
-                    address::$name.store(found, Ordering::Relaxed);
+                    address::$name.store(found, Ordering::Release);
                 }
             )*
         }
@@ -144,8 +145,9 @@ mod careful {
 
     pub(super) fn install() {
         let put_before = |address: &AtomicPtr<c_void>, real: &AtomicPtr<c_void>, function: *const ()| {
-            real.store(address.load(Ordering::Relaxed), Ordering::Relaxed);
-            address.store(function.cast_mut().cast(), Ordering::Relaxed);
+            real.store(address.load(Ordering::Acquire), Ordering::Release);
+            // After the real function's: what calls this one finds it.
+            address.store(function.cast_mut().cast(), Ordering::Release);
         };
         put_before(&address::free, &FREE, free as *const ());
         put_before(&address::realloc, &REALLOC, realloc as *const ());
@@ -155,7 +157,7 @@ mod careful {
     unsafe extern "C" fn free(block: *mut c_void) {
         if bytes_in_buffer(block).is_none() {
             // SAFETY: the address was that of the function, and the caller keeps to its rules.
-            unsafe { mem::transmute::<*mut c_void, Free>(FREE.load(Ordering::Relaxed))(block) }
+            unsafe { mem::transmute::<*mut c_void, Free>(FREE.load(Ordering::Acquire))(block) }
         }
     }
 
@@ -164,13 +166,13 @@ mod careful {
             return move_in_buffer(block, bytes);
         }
         // SAFETY: as above.
-        unsafe { mem::transmute::<*mut c_void, Realloc>(REALLOC.load(Ordering::Relaxed))(block, bytes) }
+        unsafe { mem::transmute::<*mut c_void, Realloc>(REALLOC.load(Ordering::Acquire))(block, bytes) }
     }
 
     unsafe extern "C" fn usable_size(block: *mut c_void) -> usize {
         bytes_in_buffer(block).unwrap_or_else(|| {
             // SAFETY: as above.
-            unsafe { mem::transmute::<*mut c_void, UsableSize>(USABLE_SIZE.load(Ordering::Relaxed))(block) }
+            unsafe { mem::transmute::<*mut c_void, UsableSize>(USABLE_SIZE.load(Ordering::Acquire))(block) }
         })
     }
 }
@@ -199,7 +201,7 @@ fn from_buffer(bytes: usize) -> *mut c_void {
     });
     let Ok(start) = taken else { return ptr::null_mut() };
     let buffer: *mut u8 = (&raw mut BUFFER).cast();
-    // SAFETY: these bytes of the buffer are no one else's; the first of them hold the size.
+    // SAFETY: no other thread has these bytes of the buffer; the first of them hold the size.
     unsafe {
         let header = buffer.add(start);
         #[expect(clippy::cast_ptr_alignment, reason = "a multiple of 16")]

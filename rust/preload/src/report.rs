@@ -3,20 +3,27 @@
 use std::mem;
 use std::process;
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use allotment::{Bytes, OutOfMemory};
+use allotment::{AllocError, Bytes, OutOfMemory};
 
 use crate::statistics;
 
-/// The most refusals of a process that are told in a line each, after the first one, which is told in full. The command
-/// tells their number at the end.
-const MAX_LINES: u64 = 9;
+/// The most refusals of each kind that a process reports. The command prints their number at the end.
+const MAX_REPORTS: u64 = 10;
 
-/// Tells a refusal; `number` counts those of this process from 1 on.
-pub(crate) fn refused(refused: &OutOfMemory, number: u64) {
-    if number == 1 {
+/// Refusals of this process for lack of memory, and for other reasons, such as a size above all limits.
+static OUT_OF_MEMORY: AtomicU64 = AtomicU64::new(0);
+static OTHER: AtomicU64 = AtomicU64::new(0);
+
+/// Prints a refusal for lack of memory: the first one of this process in full, with what `add_details` adds to it; later
+/// ones in a line each.
+pub(crate) fn out_of_memory(mut refused: Box<OutOfMemory>, add_details: impl FnOnce(&mut OutOfMemory)) {
+    let before = OUT_OF_MEMORY.fetch_add(1, Ordering::Relaxed);
+    if before == 0 {
+        add_details(&mut refused);
         print(&refused.to_string());
-    } else if number <= 1 + MAX_LINES {
+    } else if before < MAX_REPORTS {
         let OutOfMemory { requested, limit, in_use, .. } = *refused;
         print(&format!(
             "out of memory again: asked for {} with {} of {} in use",
@@ -27,6 +34,19 @@ pub(crate) fn refused(refused: &OutOfMemory, number: u64) {
     }
 }
 
+/// Prints a refusal for another reason than lack of memory.
+pub(crate) fn other_refusal(error: &AllocError) {
+    if OTHER.fetch_add(1, Ordering::Relaxed) < MAX_REPORTS {
+        print(&error.to_string());
+    }
+}
+
+/// In a forked child: it has refused nothing yet.
+pub(crate) fn begin_child() {
+    OUT_OF_MEMORY.store(0, Ordering::Relaxed);
+    OTHER.store(0, Ordering::Relaxed);
+}
+
 /// Prints a text with the name and number of the process, at once.
 pub(crate) fn print(text: &str) {
     let name = statistics::program_name();
@@ -34,7 +54,7 @@ pub(crate) fn print(text: &str) {
     let name = String::from_utf8_lossy(&name[..length]).into_owned();
     let line = format!("allotment: {name} ({}): {text}\n", process::id());
     without_broken_pipe(|| {
-        // SAFETY: the bytes are the text's. Not by way of `std`, whose lock another thread may hold at a fork.
+        // SAFETY: the bytes are the text's. Not by way of `std`: another thread may hold its lock at a fork.
         unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
     });
 }

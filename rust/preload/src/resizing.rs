@@ -1,8 +1,8 @@
-//! Changes of a block's size: where it is, by a move of its pages, or out of the pool.
+//! Changes of a block's size: where it is, by a move to another place, or out of the pool.
 //!
 //! While a block moves, the pool has two: the old and the new one. If that is above the limit, and the new one alone is not,
-//! the thread has the pool for itself, raises the limit, moves the pages, and restores the limit. The process does not have
-//! more memory meanwhile, because the system moves it from the one to the other.
+//! the thread has the pool for itself, raises the limit, moves the content, and restores the limit. The process has at most
+//! 4 MiB more memory meanwhile, because the old block gives its memory back piece by piece.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -172,9 +172,8 @@ impl Blocks {
         let moved = set_block(allocation, bytes).as_ptr();
         self.record(Event::Allocated, allocation.id, bytes);
         ranges::mark_written(moved.addr(), bytes);
-        let in_use = self.held.load(Ordering::Relaxed);
         // SAFETY: both are at least that long; the caller's has no other user, and the new one is not known yet.
-        unsafe { content::move_pages(block.cast(), moved, held.min(bytes), in_use) };
+        unsafe { content::move_content(block.cast(), moved, held.min(bytes)) };
         let freed = self.pool.free(block.addr() as u64);
         debug_assert!(freed.is_ok(), "a block of the pool");
         self.held.fetch_add(whole_pages(bytes).wrapping_sub(whole_pages(held)), Ordering::Relaxed);

@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, c_char};
 use std::fs::{File, OpenOptions};
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::io::{Error, ErrorKind, Seek as _, SeekFrom, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::process;
@@ -46,21 +46,28 @@ static WITHOUT_FILE: [AtomicU64; FIGURES] = [const { AtomicU64::new(0) }; FIGURE
 /// The figures in the file; null before there is one.
 static IN_FILE: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 
-/// The process for which making the file was tried.
+/// The process for which making the file was tried. Locked, too, while a figure changes that is not in the file.
 static TRIED_BY: Mutex<u32> = Mutex::new(0);
 
-fn figure(figure: Figure) -> &'static AtomicU64 {
+fn in_file(figure: Figure) -> Option<&'static AtomicU64> {
     let shared = IN_FILE.load(Ordering::Acquire);
-    if shared.is_null() {
-        return &WITHOUT_FILE[figure as usize];
-    }
     // SAFETY: the page has all figures, and stays mapped.
-    unsafe { &*shared.add(figure as usize) }
+    (!shared.is_null()).then(|| unsafe { &*shared.add(figure as usize) })
+}
+
+/// Calls `work` with a figure, which does not move to the file meanwhile.
+#[inline]
+fn with_figure<T>(figure: Figure, work: impl FnOnce(&AtomicU64) -> T) -> T {
+    if let Some(figure) = in_file(figure) {
+        return work(figure);
+    }
+    let _stays = TRIED_BY.lock().unwrap_or_else(PoisonError::into_inner);
+    work(in_file(figure).unwrap_or(&WITHOUT_FILE[figure as usize]))
 }
 
 /// Adds to a figure; returns its new value.
 pub(crate) fn add(which: Figure, amount: u64) -> u64 {
-    figure(which).fetch_add(amount, Ordering::Relaxed).wrapping_add(amount)
+    with_figure(which, |figure| figure.fetch_add(amount, Ordering::Relaxed)).wrapping_add(amount)
 }
 
 /// Subtracts from a figure; returns its new value.
@@ -70,15 +77,11 @@ pub(crate) fn subtract(which: Figure, amount: u64) -> u64 {
 
 /// Raises a figure to a value, unless it is as high.
 pub(crate) fn raise(which: Figure, value: u64) {
-    let figure = figure(which);
-    if figure.load(Ordering::Relaxed) < value {
-        figure.fetch_max(value, Ordering::Relaxed);
-    }
-}
-
-/// Returns a figure.
-pub(crate) fn get(which: Figure) -> u64 {
-    figure(which).load(Ordering::Relaxed)
+    with_figure(which, |figure| {
+        if figure.load(Ordering::Relaxed) < value {
+            figure.fetch_max(value, Ordering::Relaxed);
+        }
+    });
 }
 
 /// Tells the process that started this one that the library was loaded.
@@ -99,7 +102,7 @@ pub(crate) fn begin(settings: &Settings) {
 
 #[cold]
 fn make(settings: &Settings) {
-    // Other threads wait here: no figure changes meanwhile.
+    // Other threads that change a figure wait for this lock.
     let mut tried_by = TRIED_BY.lock().unwrap_or_else(PoisonError::into_inner);
     if *tried_by == process::id() {
         return;
@@ -115,24 +118,27 @@ fn make(settings: &Settings) {
     }
 }
 
-/// In a forked child: the file is the parent's. What is inherited is in use in the child, too.
+/// In a forked child, which has one thread: the file is the parent's. What is inherited is in use in the child, too.
 pub(crate) fn leave_to_parent() {
-    let live = get(Figure::Live);
+    let live = with_figure(Figure::Live, |figure| figure.load(Ordering::Relaxed));
     IN_FILE.store(ptr::null_mut(), Ordering::Release);
     for value in &WITHOUT_FILE {
         value.store(0, Ordering::Relaxed);
     }
     for which in [Figure::Live, Figure::PeakLive] {
-        figure(which).store(live, Ordering::Relaxed);
+        WITHOUT_FILE[which as usize].store(live, Ordering::Relaxed);
     }
 }
 
 /// Makes a file for this process and maps its figures. A process may run several programs one after the other.
 fn make_file(folder: &Path) -> Option<*mut AtomicU64> {
     let name = |attempt| folder.join(format!("{}.{attempt}", process::id()));
-    let create =
-        |attempt| OpenOptions::new().read(true).write(true).create_new(true).open(name(attempt)).ok();
-    let mut file = (0..1000).find_map(create)?;
+    let create = |attempt| OpenOptions::new().read(true).write(true).create_new(true).open(name(attempt));
+    let mut attempts = (0..1000).map(create);
+    let is_taken = |made: &Result<File, Error>| {
+        made.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists)
+    };
+    let mut file = attempts.find(|made| !is_taken(made))?.ok()?;
     file.write_all(MAGIC).ok()?;
     file.write_all(&program_name()).ok()?;
     file.seek(SeekFrom::Start(FILE_BYTES as u64 - 8)).ok()?;
