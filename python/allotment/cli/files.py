@@ -14,5 +14,7 @@ def check_output(option: str, path: str) -> None:
     path = os.path.abspath(path)
     if os.path.exists(path) and not os.path.isfile(path):
         raise BadInput(f"{option} {path}: is not a regular file")
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise BadInput(f"{option} {path}: cannot be written: the file that is there is not writable")
     if not os.access(os.path.dirname(path), os.W_OK):
         raise BadInput(f"{option} {path}: cannot be written: its folder is not there or is not writable")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -18,6 +18,9 @@ from allotment.cli.command import BAD_INPUT, BadInput, Outcome
 from allotment.cli.files import check_output
 from allotment.cli.host_figures import read_figures, summary, was_loaded
 from allotment.cli.loadable import problem_of
+
+if TYPE_CHECKING:
+    from allotment.trace.host import HostJournal
 
 #: The library, which is beside this file in a wheel, and in a checkout after `make develop`.
 LIBRARY: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "liballotment_preload.so")
@@ -57,6 +60,7 @@ def run_host_program(program: Sequence[str], options: HostOptions) -> Outcome:
         record = options.output and os.path.abspath(options.output)
         if record is None and options.timeline is not None:
             record = os.path.join(folder, "events")
+        earlier = [] if record is None else _files_at(record)
         environment = os.environ | _environment(options, folder, record)
         pid, status = _run(program, environment)
         if not was_loaded(folder, pid):
@@ -64,9 +68,11 @@ def run_host_program(program: Sequence[str], options: HostOptions) -> Outcome:
         if options.has_summary:
             for line in summary(read_figures(folder), options.limit, options.threshold):
                 _say(line)
-        if record is not None:
-            _finish(record, options)
-    return Outcome("", status if status >= 0 else _SIGNALLED - status)
+        if status < 0:
+            status = _SIGNALLED - status
+        if record is not None and not _finish(record, earlier, options):
+            status = status or BAD_INPUT
+    return Outcome("", status)
 
 
 def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
@@ -101,9 +107,6 @@ def _check(program: str, options: HostOptions) -> None:
     problem = problem_of(program)
     if problem is not None:
         raise BadInput(f"{program}: {problem}: nothing was run")
-    # The library never writes to a file that was there.
-    if options.output is not None and os.path.exists(options.output):
-        os.unlink(options.output)
 
 
 def _environment(options: HostOptions, folder: str, record: str | None) -> dict[str, str]:
@@ -147,7 +150,7 @@ def _run(program: Sequence[str], environment: dict[str, str]) -> tuple[int, int]
 
 @contextmanager
 def _passing_on_signals(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Send the program what would end the command alone: it would go on, without anyone to end it."""
+    """Send the program the signals that end the command alone: otherwise the program would go on after it."""
     kinds = [kind for kind in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(kind) == signal.SIG_DFL]
     for kind in kinds:
         signal.signal(kind, lambda number, _: process.send_signal(number))
@@ -166,31 +169,63 @@ def _not_loaded(program: str) -> Outcome:
     return Outcome("", BAD_INPUT)
 
 
-def _finish(record: str, options: HostOptions) -> None:
-    """Turn the journals into traces, and write the table.
+def _files_at(record: str) -> list[str]:
+    # Not for runs without a trace, which start sooner so.
+    from allotment.trace.host import host_files
 
-    Raises:
-        BadInput: A file cannot be written.
+    return host_files(record)
+
+
+def _finish(record: str, earlier: Sequence[str], options: HostOptions) -> bool:
+    """Turn the journals into traces, and write the table; return whether all files were written.
+
+    ``earlier`` are the files that were there before the program ran: other runs' traces.
     """
-    from allotment.trace.host import finish, host_journals, write_host_timeline
+    from allotment.trace.host import host_journals, write_host_timeline
 
+    option = "--timeline" if options.output is None else "-o"
     try:
-        journals = host_journals(record)
-        if options.timeline is not None:
-            write_host_timeline(os.path.abspath(options.timeline), journals)
-        if options.output is None:
-            return
-        for journal in journals:
-            if journal.is_running:
-                _say(
-                    f"{journal.path}: process {journal.pid} still runs and goes on recording; the file is readable"
-                )
-            else:
-                finish(journal)
+        journals = host_journals(record, earlier)
     except (OSError, ValueError) as error:
-        raise BadInput(f"{options.timeline or record}: {error}") from error
+        return _not_written(option, record, error)
+    is_written = True
+    if options.timeline is not None:
+        try:
+            write_host_timeline(os.path.abspath(options.timeline), journals)
+        except OSError as error:
+            is_written = _not_written("--timeline", options.timeline, error)
+    if options.output is None:
+        return is_written
     if not journals:
-        _say(f"{record} was not written: no process had a block of {format_size(options.threshold)} or more")
+        kept = "; the file that was there is kept" if record in earlier else ""
+        block = format_size(options.threshold)
+        _say(f"{record} was not written: no process had a block of {block} or more{kept}")
+    for number, journal in enumerate(journals):
+        # If there was a file, the first journal has another name, and replaces the file now.
+        replaces = number == 0 and record in earlier
+        is_written &= _finish_one(journal, record if replaces else journal.path)
+    return is_written
+
+
+def _finish_one(journal: "HostJournal", path: str) -> bool:
+    from allotment.trace.host import finish
+
+    if journal.is_running:
+        _say(f"{journal.path}: process {journal.pid} still runs and goes on recording; the file is readable")
+        return True
+    try:
+        finish(journal, path)
+    except OSError as error:
+        _not_written("-o", path, error)
+        _say(f"{journal.path} has the events, and is readable")
+        return False
+    return True
+
+
+def _not_written(option: str, path: str, error: Exception) -> bool:
+    """Tell that a file was not written; return False. The exit status stays the program's, unless that is 0."""
+    _say(f"{option} {path}: was not written: {error}")
+    return False
 
 
 def _say(text: str) -> None:

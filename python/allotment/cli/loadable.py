@@ -11,7 +11,7 @@ from typing import Final
 _MAGIC: Final = b"\x7fELF"
 _NEEDS_LOADER: Final = 3  # PT_INTERP
 
-#: Scripts whose interpreter is a script, and so on; the system allows four.
+#: Scripts with another script as their interpreter, and so on; the system allows four.
 _MOST_INTERPRETERS: Final = 5
 
 

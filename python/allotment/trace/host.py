@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 #: How the library names its pool: the program and the number of the process.
 _POOL = re.compile(r".*\((\d+)\)")
+
+#: What follows the name that the program was given, for all processes and programs but the first.
+_SUFFIX = re.compile(r"\.\d+(\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,35 +42,56 @@ class HostJournal:
         return True
 
 
-def host_journals(path: str) -> list[HostJournal]:
-    """Return the journals of a program: ``path``, and ``path.PID`` for each of its other processes.
+def host_files(path: str) -> list[str]:
+    """Return the names at which journals of a program may be, and something is.
+
+    They are ``path``, and ``path.PID``, ``path.PID.2``, ``path.PID.3``, ... for its other processes, and for the second
+    and later programs that a process runs one after the other (``exec``).
+    """
+    others = sorted(glob.glob(f"{glob.escape(path)}.*"))
+    names = [path, *(name for name in others if _SUFFIX.fullmatch(name[len(path) :]))]
+    return [name for name in names if os.path.lexists(name)]
+
+
+def host_journals(path: str, earlier: Collection[str] = ()) -> list[HostJournal]:
+    """Return the journals of a program that have events, in the order of their first ones.
+
+    Args:
+        path: The name that the program was given.
+        earlier: What :func:`host_files` returned before the program ran. The library writes to none of these files.
 
     Raises:
         OSError: A file cannot be read.
         ValueError: A file is damaged.
     """
     found = []
-    for name in [path, *sorted(glob.glob(f"{glob.escape(path)}.*"))]:
-        if name != path and not name[len(path) + 1 :].isdigit():
-            continue
-        if not os.path.exists(name):
+    for name in host_files(path):
+        if name in earlier:
             continue
         with open(name, "rb") as file:
             content = file.read()
         if content.startswith(MAGIC):
             events = read_journal(content)
             pool = _POOL.fullmatch(next(iter(events.pools.values()), ""))
-            found.append(HostJournal(name, int(pool[1]) if pool else 0, events))
-    return found
+            # The file of a process that was killed while it made it may have neither.
+            if pool and len(events.rows):
+                found.append(HostJournal(name, int(pool[1]), events))
+    return sorted(found, key=lambda journal: int(journal.events.rows["t_ns"][0]))
 
 
-def finish(journal: HostJournal) -> None:
+def finish(journal: HostJournal, path: str | None = None) -> None:
     """Make the journal of a process that has ended an ``.npz``, atomically.
 
+    Args:
+        journal: The journal.
+        path: Where the ``.npz`` goes; None replaces the journal. A file that is there is replaced.
+
     Raises:
-        OSError: The file cannot be written. The journal is unchanged then.
+        OSError: The file cannot be written. The journal is unchanged then, and so is the file that was at ``path``.
     """
-    write_events(journal.path, journal.events)
+    write_events(path or journal.path, journal.events)
+    if path is not None and path != journal.path:
+        os.unlink(journal.path)
 
 
 def write_host_timeline(path: str, journals: list[HostJournal]) -> None:

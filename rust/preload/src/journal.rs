@@ -27,6 +27,9 @@ const MAX_ROWS: usize = 50_000_000;
 /// The digits of the number of rows, which are written by one store.
 const DIGITS: usize = 8;
 
+/// The most names that are tried for a file.
+const MAX_NAMES: usize = 10_000;
+
 /// Bytes by which the file grows at first, and the most; twice as many each time.
 const MIN_GROWTH: usize = 1 << 20;
 const MAX_GROWTH: usize = 64 << 20;
@@ -138,22 +141,30 @@ fn thread() -> u32 {
 }
 
 impl Journal {
-    /// Makes the file: `path`, or `path.PID` if another process records there.
+    /// Makes the file: `path`, or the first of `path.PID`, `path.PID.2`, `path.PID.3`, ... if that is there. Another
+    /// process may record in it, or this one before it ran another program (`exec`). No file that is there is written to.
     fn begin(path: &Path, start: u64) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
-        let mut path = path.to_owned();
-        let file = options.open(&path).or_else(|_| {
-            let mut name = path.clone().into_os_string();
-            name.push(format!(".{}", process::id()));
-            path = name.into();
-            // A process may run several programs one after the other; the last one is kept.
-            options.create_new(false).create(true).truncate(true).open(&path)
-        })?;
+        let mut name = path.to_owned();
+        let mut attempt = 0;
+        let file = loop {
+            match options.open(&name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < MAX_NAMES => {}
+                made => break made?,
+            }
+            attempt += 1;
+            let mut text = path.as_os_str().to_owned();
+            text.push(format!(".{}", process::id()));
+            if attempt > 1 {
+                text.push(format!(".{attempt}"));
+            }
+            name = text.into();
+        };
         let about = file.metadata()?;
         let identity = (about.dev(), about.ino());
         let mut journal = Self {
-            path,
+            path: name,
             identity,
             map: ptr::null_mut(),
             mapped: 0,
