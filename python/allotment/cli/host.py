@@ -215,7 +215,7 @@ def _finish_one(journal: "HostJournal", path: str) -> bool:
         return True
     try:
         finish(journal, path)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         _not_written("-o", path, error)
         _say(f"{journal.path} has the events, and is readable")
         return False

@@ -17,7 +17,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{report, statistics};
+use crate::{new_file, report, statistics};
 
 const MAGIC: &[u8] = b"allotment events 1\n";
 const ROW_BYTES: usize = 40;
@@ -26,9 +26,6 @@ const ROW_BYTES: usize = 40;
 const MAX_ROWS: usize = 50_000_000;
 /// The digits of the number of rows, which are written by one store.
 const DIGITS: usize = 8;
-
-/// The most names that are tried for a file.
-const MAX_NAMES: usize = 10_000;
 
 /// Bytes by which the file grows at first, and the most; twice as many each time.
 const MIN_GROWTH: usize = 1 << 20;
@@ -141,30 +138,23 @@ fn thread() -> u32 {
 }
 
 impl Journal {
-    /// Makes the file: `path`, or the first of `path.PID`, `path.PID.2`, `path.PID.3`, ... if that is there. Another
-    /// process may record in it, or this one before it ran another program (`exec`). No file that is there is written to.
+    /// Makes the file: the first of `path`, `path.PID`, `path.PID.2`, `path.PID.3`, ... that is not there.
     fn begin(path: &Path, start: u64) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true);
-        let mut name = path.to_owned();
-        let mut attempt = 0;
-        let file = loop {
-            match options.open(&name) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < MAX_NAMES => {}
-                made => break made?,
+        let names = (0_u32..).map(|taken| {
+            let mut name = path.as_os_str().to_owned();
+            if taken > 0 {
+                name.push(format!(".{}", process::id()));
             }
-            attempt += 1;
-            let mut text = path.as_os_str().to_owned();
-            text.push(format!(".{}", process::id()));
-            if attempt > 1 {
-                text.push(format!(".{attempt}"));
+            if taken > 1 {
+                name.push(format!(".{taken}"));
             }
-            name = text.into();
-        };
+            PathBuf::from(name)
+        });
+        let (file, path) = new_file::create(names)?;
         let about = file.metadata()?;
         let identity = (about.dev(), about.ino());
         let mut journal = Self {
-            path: name,
+            path,
             identity,
             map: ptr::null_mut(),
             mapped: 0,
@@ -205,6 +195,8 @@ impl Journal {
         }
         let mut row = [0; ROW_BYTES];
         let time = now().saturating_sub(self.start);
+        // A refused request may be of any size; the columns have signed numbers.
+        let bytes = bytes.min(i64::MAX.cast_unsigned());
         for (place, number) in [time, id, bytes].into_iter().enumerate() {
             row[8 * place..][..8].copy_from_slice(&number.to_le_bytes());
         }

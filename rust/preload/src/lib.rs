@@ -6,6 +6,7 @@ mod content;
 mod entry;
 mod exports;
 mod journal;
+mod new_file;
 mod own_allocator;
 mod ranges;
 mod real;

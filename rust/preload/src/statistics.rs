@@ -3,8 +3,8 @@
 //! The file is mapped and shared: each figure is written by one store, and stays when the process is killed.
 
 use std::ffi::{CStr, c_char};
-use std::fs::{File, OpenOptions};
-use std::io::{Error, ErrorKind, Seek as _, SeekFrom, Write as _};
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::process;
@@ -12,6 +12,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::new_file;
 use crate::settings::Settings;
 
 /// The first bytes of a file; the Python side knows them and the order of the figures.
@@ -130,15 +131,10 @@ pub(crate) fn leave_to_parent() {
     }
 }
 
-/// Makes a file for this process and maps its figures. A process may run several programs one after the other.
+/// Makes a file for this program of this process and maps its figures.
 fn make_file(folder: &Path) -> Option<*mut AtomicU64> {
-    let name = |attempt| folder.join(format!("{}.{attempt}", process::id()));
-    let create = |attempt| OpenOptions::new().read(true).write(true).create_new(true).open(name(attempt));
-    let mut attempts = (0..1000).map(create);
-    let is_taken = |made: &Result<File, Error>| {
-        made.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists)
-    };
-    let mut file = attempts.find(|made| !is_taken(made))?.ok()?;
+    let names = (0_u32..).map(|taken| folder.join(format!("{}.{taken}", process::id())));
+    let (mut file, _) = new_file::create(names).ok()?;
     file.write_all(MAGIC).ok()?;
     file.write_all(&program_name()).ok()?;
     file.seek(SeekFrom::Start(FILE_BYTES as u64 - 8)).ok()?;

@@ -15,33 +15,8 @@ import pytest
 from allotment.trace import read_columns, read_trace
 from allotment.trace.journal import MAGIC
 from support import child
-from support.command import Done, allotment, complaint, replay_json
-
-#: Calls the C library's functions directly. Blocks of 10 MB and more are the program's own: Python has none.
-FUNCTIONS = """
-import ctypes, os, signal, sys, time
-c = ctypes.CDLL(None)
-for name in ("malloc", "calloc", "realloc", "aligned_alloc"):
-    getattr(c, name).restype = ctypes.c_void_p
-c.calloc.argtypes = c.aligned_alloc.argtypes = [ctypes.c_size_t] * 2
-c.malloc.argtypes = [ctypes.c_size_t]
-c.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-c.free.argtypes = [ctypes.c_void_p]
-"""
-OURS = 10_000_000
-
-
-def record(path: Path, program: str, *options: str) -> Done:
-    return allotment(
-        "record", "--host", "-o", path, *options, "--", sys.executable, "-c", FUNCTIONS + program
-    )
-
-
-def own_events(path: Path) -> list[tuple[int, int]]:
-    """Return op and size of the events of the program's own blocks."""
-    with np.load(path) as columns:
-        events = zip(columns["op"].tolist(), columns["size"].tolist(), strict=True)
-        return [(op, size) for op, size in events if size >= OURS]
+from support.command import allotment, complaint, replay_json
+from support.host_programs import FUNCTIONS, own_events, record
 
 
 def test_every_function_is_recorded_with_its_bytes(tmp_path: Path) -> None:
@@ -205,6 +180,18 @@ def test_refusals_are_in_the_trace_and_in_the_table(tmp_path: Path) -> None:
     assert len({row["pid"] for row in rows}) == 1
 
 
+def test_a_refusal_of_a_size_above_all_others_is_recorded_as_the_largest_number(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    options = ["--limit", "64MiB", "-o", str(tmp_path / "t.npz"), "--timeline", str(table)]
+    program = "assert c.malloc(2**64 - 5000) is None"
+    done = allotment("run", *options, "--", sys.executable, "-c", FUNCTIONS + program)
+    assert done.returncode == 0, done.stderr
+    (refusal,) = read_trace(tmp_path / "t.npz").origin.refusals
+    assert refusal.requested == 2**63 - 1
+    assert f",{2**63 - 1}\n" in table.read_text()
+    assert replay_json(tmp_path / "t.npz")["peak_live"] < 64 << 20
+
+
 def test_a_table_alone_and_a_smaller_threshold(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     options = ["--limit", "1GiB", "--threshold", "8KiB", "--timeline", str(table), "--quiet"]
@@ -220,83 +207,6 @@ def test_a_program_without_large_blocks_is_told(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "was not written: no process had a block of 128 KiB or more" in done.stderr
     assert not (tmp_path / "t.npz").exists()
-
-
-def test_each_program_that_a_process_runs_one_after_the_other_has_a_file(tmp_path: Path) -> None:
-    program = """
-number = int(os.environ.get("NUMBER", "1"))
-c.malloc(10_000_000 + number)
-if number < 4:
-    os.execve(sys.executable, sys.orig_argv, os.environ | {"NUMBER": str(number + 1)})
-print(os.getpid())
-"""
-    done = record(tmp_path / "t.npz", program)
-    assert done.returncode == 0, done.stderr
-    other = f"t.npz.{done.stdout.strip()}"
-    names = ["t.npz", other, f"{other}.2", f"{other}.3"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == names
-    events = [own_events(tmp_path / name) for name in names]
-    assert events == [[(1, 10_000_000 + number)] for number in range(1, 5)]
-
-
-def test_a_file_of_an_earlier_run_is_replaced_at_the_end(tmp_path: Path) -> None:
-    kept, link = tmp_path / "kept.npz", tmp_path / "t.npz"
-    kept.write_bytes(b"earlier")
-    link.symlink_to(kept)
-    program = f"""
-c.malloc(10_000_001)
-with open({str(kept)!r}, "rb") as file: print(file.read())
-"""
-    done = record(link, program)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "b'earlier'\n", "")
-    assert sorted(tmp_path.iterdir()) == [kept, link]
-    assert link.is_symlink()
-    assert own_events(kept) == [(1, 10_000_001)]
-
-
-@pytest.mark.parametrize("program", ["true", "no-such-program"])
-def test_a_file_of_an_earlier_run_stays_if_nothing_is_recorded(tmp_path: Path, program: str) -> None:
-    path = tmp_path / "t.npz"
-    path.write_bytes(b"earlier")
-    done = allotment("record", "--host", "-o", path, "--", program)
-    assert done.returncode == (0 if program == "true" else 2)
-    assert ("the file that was there is kept" in done.stderr) == (program == "true")
-    assert path.read_bytes() == b"earlier"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_files_of_earlier_runs_are_no_part_of_a_new_one(tmp_path: Path) -> None:
-    assert record(tmp_path / "t.npz", "c.malloc(10_000_001)").returncode == 0
-    earlier = {"t.npz.123": MAGIC, "t.npz.124": MAGIC[:5], "t.npz.7.2": MAGIC + b"\0" * 100}
-    for name, content in earlier.items():
-        (tmp_path / name).write_bytes(content)
-    done = record(tmp_path / "t.npz", "c.malloc(10_000_002)")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert own_events(tmp_path / "t.npz") == [(1, 10_000_002)]
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "t.npz"} == earlier
-
-
-@pytest.mark.parametrize(("status", "result"), [(0, 2), (7, 7)])
-def test_files_that_cannot_be_written_are_named_and_the_status_is_the_programs(
-    tmp_path: Path, status: int, result: int
-) -> None:
-    table, trace = tmp_path / "t.csv", tmp_path / "t.npz"
-    # Both are folders when the command writes them.
-    trace.write_bytes(b"")
-    program = f"""
-c.malloc(10_000_001)
-os.unlink({str(trace)!r})
-for path in ({str(table)!r}, {str(trace)!r}): os.mkdir(path)
-sys.exit({status})
-"""
-    options = ["--limit", "1GiB", "--quiet", "-o", str(trace), "--timeline", str(table)]
-    done = allotment("run", *options, "--", sys.executable, "-c", FUNCTIONS + program)
-    assert done.returncode == result
-    first, second, third = done.stderr.splitlines()
-    assert first.startswith(f"allotment: --timeline {table}: was not written")
-    assert second.startswith(f"allotment: -o {trace}: was not written")
-    assert third.endswith("has the events, and is readable")
-    assert 10_000_001 in list(read_columns(third.split()[1]).size)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,88 @@
+"""``allotment record --host`` and ``run -o``: which files there are, before, during and after a run."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from allotment.trace import read_columns
+from allotment.trace.journal import MAGIC
+from support.command import allotment
+from support.host_programs import FUNCTIONS, own_events, record
+
+
+def test_each_program_that_a_process_runs_one_after_the_other_has_a_file(tmp_path: Path) -> None:
+    program = """
+number = int(os.environ.get("NUMBER", "1"))
+c.malloc(10_000_000 + number)
+if number < 4:
+    os.execve(sys.executable, sys.orig_argv, os.environ | {"NUMBER": str(number + 1)})
+print(os.getpid())
+"""
+    done = record(tmp_path / "t.npz", program)
+    assert done.returncode == 0, done.stderr
+    other = f"t.npz.{done.stdout.strip()}"
+    names = ["t.npz", other, f"{other}.2", f"{other}.3"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    events = [own_events(tmp_path / name) for name in names]
+    assert events == [[(1, 10_000_000 + number)] for number in range(1, 5)]
+
+
+def test_a_file_of_an_earlier_run_is_replaced_at_the_end(tmp_path: Path) -> None:
+    kept, link = tmp_path / "kept.npz", tmp_path / "t.npz"
+    kept.write_bytes(b"earlier")
+    link.symlink_to(kept)
+    program = f"""
+c.malloc(10_000_001)
+with open({str(kept)!r}, "rb") as file: print(file.read())
+"""
+    done = record(link, program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "b'earlier'\n", "")
+    assert sorted(tmp_path.iterdir()) == [kept, link]
+    assert link.is_symlink()
+    assert own_events(kept) == [(1, 10_000_001)]
+
+
+@pytest.mark.parametrize("program", ["true", "no-such-program"])
+def test_a_file_of_an_earlier_run_stays_if_nothing_is_recorded(tmp_path: Path, program: str) -> None:
+    path = tmp_path / "t.npz"
+    path.write_bytes(b"earlier")
+    done = allotment("record", "--host", "-o", path, "--", program)
+    assert done.returncode == (0 if program == "true" else 2)
+    assert ("the file that was there is kept" in done.stderr) == (program == "true")
+    assert path.read_bytes() == b"earlier"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_files_of_earlier_runs_are_no_part_of_a_new_one(tmp_path: Path) -> None:
+    assert record(tmp_path / "t.npz", "c.malloc(10_000_001)").returncode == 0
+    earlier = {"t.npz.123": MAGIC, "t.npz.124": MAGIC[:5], "t.npz.7.2": MAGIC + b"\0" * 100}
+    for name, content in earlier.items():
+        (tmp_path / name).write_bytes(content)
+    done = record(tmp_path / "t.npz", "c.malloc(10_000_002)")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert own_events(tmp_path / "t.npz") == [(1, 10_000_002)]
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "t.npz"} == earlier
+
+
+@pytest.mark.parametrize(("status", "result"), [(0, 2), (7, 7)])
+def test_files_that_cannot_be_written_are_named_and_the_status_is_the_programs(
+    tmp_path: Path, status: int, result: int
+) -> None:
+    table, trace = tmp_path / "t.csv", tmp_path / "t.npz"
+    # Both are folders when the command writes them.
+    trace.write_bytes(b"")
+    program = f"""
+c.malloc(10_000_001)
+os.unlink({str(trace)!r})
+for path in ({str(table)!r}, {str(trace)!r}): os.mkdir(path)
+sys.exit({status})
+"""
+    options = ["--limit", "1GiB", "--quiet", "-o", str(trace), "--timeline", str(table)]
+    done = allotment("run", *options, "--", sys.executable, "-c", FUNCTIONS + program)
+    assert done.returncode == result
+    first, second, third = done.stderr.splitlines()
+    assert first.startswith(f"allotment: --timeline {table}: was not written")
+    assert second.startswith(f"allotment: -o {trace}: was not written")
+    assert third.endswith("has the events, and is readable")
+    assert 10_000_001 in list(read_columns(third.split()[1]).size)
