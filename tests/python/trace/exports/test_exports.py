@@ -3,17 +3,13 @@
 import gzip
 import json
 import pickle
-import pickletools
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import allotment
 from allotment.trace import (
     EXPORT_FORMATS,
     Columns,
@@ -22,127 +18,21 @@ from allotment.trace import (
     export_trace,
     read_all_columns,
     read_columns,
-    replay_trace,
 )
-from allotment.trace.reader import checked
 from support.command import allotment as command
 from support.command import complaint
+from support.traces.exported import (
+    MIXED,
+    SMALL_POOL,
+    cases,
+    check_snapshot,
+    microseconds,
+    model,
+    read_heaptrack,
+    recorded,
+)
 from support.traces.profile_proto import read_profile
-from support.traces.snapshots import Recorder
-from support.traces.trace_files import GNN, Events, write_trace
-
-MIB = 1 << 20
-
-#: Blocks that stay, a block of no bytes, an id that is used twice, and a request of 9 MiB that a small pool refuses.
-MIXED: Events = [
-    (1, 7, 3 * MIB),
-    (1, 8, 0),
-    (2, 7, 3 * MIB),
-    (1, 7, 1000),
-    (1, 9, 9 * MIB),
-    (2, 8, 0),
-    (1, 10, 2 * MIB),
-    (2, 9, 9 * MIB),
-    (1, 11, 500),
-    (2, 10, 2 * MIB),
-]
-SMALL_POOL = ReplayOptions(8 * MIB)
-
-
-@dataclass
-class Model:
-    """What a replay leaves live, block by block."""
-
-    live: dict[int, tuple[int, int]] = field(default_factory=dict)
-    curve: list[int] = field(default_factory=list)
-    refused: list[int] = field(default_factory=list)
-    #: Sizes of all blocks, and (start, end) of each by event; the end is None if it is never freed.
-    sizes: list[int] = field(default_factory=list)
-    lives: dict[int, tuple[int, int | None]] = field(default_factory=dict)
-
-    @property
-    def peak(self) -> int:
-        return max(self.curve, default=0)
-
-
-def model(columns: Columns, options: ReplayOptions) -> Model:
-    offsets = replay_trace(checked(columns), options, with_offsets=True).offsets
-    assert offsets is not None
-    found = Model()
-    for event, (op, name, size) in enumerate(zip(columns.op, columns.id, columns.size, strict=True)):
-        if op == 1 and size and offsets[event] < 0:
-            found.refused.append(size)
-        elif op == 1 and size:
-            found.live[name] = size, event
-            found.sizes.append(size)
-            found.lives[event] = event, None
-        elif op == 2 and name in found.live:
-            _, start = found.live.pop(name)
-            found.lives[start] = start, event
-        found.curve.append(sum(size for size, _ in found.live.values()) if len(columns.op) < 99 else 0)
-    if len(columns.op) >= 99:
-        change = np.zeros(len(columns.op), np.int64)
-        for start, end in found.lives.values():
-            change[start] += columns.size[start]
-            if end is not None:
-                change[end] -= columns.size[start]
-        found.curve = np.cumsum(change).tolist()
-    return found
-
-
-def microseconds(columns: Columns) -> list[int]:
-    assert columns.t_ns is not None
-    return [(time - columns.t_ns[0]) // 1000 for time in columns.t_ns]
-
-
-def load(pool: allotment.Pool) -> int:
-    return pool.malloc(3 * MIB)
-
-
-def step(pool: allotment.Pool) -> int:
-    return load(pool)
-
-
-def recorded() -> Columns:
-    """Record a program with stacks."""
-    pool = allotment.Pool("64MiB", source="address-space")
-    with pool.record(stacks=4) as recording:
-        kept = [step(pool), load(pool)]
-        pool.free(kept[0])
-    (columns,) = recording.columns()
-    return columns
-
-
-def cases(tmp_path: Path) -> Iterator[tuple[Columns, ReplayOptions]]:
-    mixed = write_trace(tmp_path / "mixed", MIXED)
-    yield read_columns(mixed), ReplayOptions()
-    yield read_columns(mixed), SMALL_POOL
-    yield read_columns(mixed), ReplayOptions(8 * MIB, joined=False, trim_on_oom=True)
-    yield read_columns(write_trace(tmp_path / "none", [])), ReplayOptions()
-    yield read_columns(GNN, details=True), ReplayOptions()
-    yield recorded(), ReplayOptions()
-
-
-def read_heaptrack(content: bytes) -> tuple[int, int, int]:
-    """Return the peak, what is live at the end, and the number of allocations, from the entries alone."""
-    kinds: list[int] = []
-    nodes = allocations = live = peak = time = 0
-    for line in content.decode().splitlines():
-        kind, *fields = line.split(" ")
-        if kind == "t":
-            nodes += 1
-            assert int(fields[1], 16) < nodes
-        elif kind == "a":
-            assert int(fields[1], 16) <= nodes
-            kinds.append(int(fields[0], 16))
-        elif kind in "+-":
-            live += kinds[int(fields[0], 16)] * (1 if kind == "+" else -1)
-            allocations += kind == "+"
-            peak = max(peak, live)
-        elif kind == "c":
-            assert int(fields[0], 16) >= time
-            time = int(fields[0], 16)
-    return peak, live, allocations
+from support.traces.trace_files import GNN, write_trace
 
 
 def test_heaptrack_has_the_peak_and_every_block(tmp_path: Path) -> None:
@@ -153,7 +43,7 @@ def test_heaptrack_has_the_peak_and_every_block(tmp_path: Path) -> None:
         assert read_heaptrack((tmp_path / "o").read_bytes()) == (wanted.peak, last, len(wanted.sizes))
 
 
-def test_massif_has_the_peak_and_at_most_100_snapshots_whose_trees_add_up(tmp_path: Path) -> None:
+def test_massif_has_the_peak_and_at_most_100_snapshots_with_trees_that_add_up(tmp_path: Path) -> None:
     for columns, options in cases(tmp_path):
         export_trace(columns, "massif", tmp_path / "o", options)
         wanted = model(columns, options)
@@ -246,120 +136,6 @@ def test_chrome_has_a_pair_of_asynchronous_events_for_each_block(tmp_path: Path)
         assert (max(live), live[-1]) == (wanted.peak, wanted.curve[-1] if wanted.curve else 0)
 
 
-#: Instructions that the page of PyTorch's viewer reads: torch/utils/viz/MemoryViz.js, `unpickle`.
-VIEWER_READS = {
-    "PROTO", "STOP", "APPEND", "APPENDS", "MARK", "SETITEM", "SETITEMS", "EMPTY_DICT", "EMPTY_LIST", "EMPTY_TUPLE",
-    "TUPLE1", "TUPLE2", "TUPLE3", "TUPLE", "NEWTRUE", "NEWFALSE", "NONE", "BININT", "BININT1", "BININT2", "LONG1",
-    "BINFLOAT", "BINGET", "LONG_BINGET", "BINPUT", "LONG_BINPUT", "MEMOIZE", "FRAME", "SHORT_BINUNICODE", "BINUNICODE",
-}  # fmt: skip
-
-
-def check_snapshot(snapshot: dict[str, Any], device: int = 0) -> None:
-    """Check that blocks are in segments and apart, at each event and at the end, going back from the end."""
-    segments = {one["address"]: one["total_size"] for one in snapshot["segments"] if one["device"] == device}
-    live: dict[int, int] = {}
-    for segment in snapshot["segments"]:
-        if segment["device"] == device:
-            assert segment["total_size"] == sum(block["size"] for block in segment["blocks"])
-            live |= {
-                block["address"]: block["requested_size"]
-                for block in segment["blocks"]
-                if block["state"] == "active_allocated"
-            }
-    for entry in reversed(snapshot["device_traces"][device]):
-        action, address, size = entry["action"], entry.get("addr"), entry["size"]
-        if action == "alloc":
-            assert live.pop(address) == size
-        elif action == "free_completed":
-            assert address not in live
-            live[address] = size
-        elif action == "segment_alloc":
-            assert segments.pop(address) == size
-        elif action == "segment_free":
-            segments[address] = size
-        elif action == "segment_map":
-            # The end of the region that it was joined to.
-            (start,) = [
-                one for one, held in segments.items() if one + held == address + size and one < address
-            ]
-            segments[start] -= size
-        else:
-            assert action in ("free_requested", "oom")
-        end = 0
-        for start, held in sorted(live.items()):
-            assert start >= end
-            end = start + held
-            assert any(one <= start and end <= one + length for one, length in segments.items())
-
-
-def test_a_snapshot_of_pytorch_reads_back_with_equal_totals(tmp_path: Path) -> None:
-    for columns, options in cases(tmp_path):
-        export_trace(columns, "pytorch", tmp_path / "o", options)
-        content = (tmp_path / "o").read_bytes()
-        wanted = model(columns, options)
-        assert {code.name for code, _, _ in pickletools.genops(content)} <= VIEWER_READS
-        snapshot = pickle.loads(content)
-        if len(columns.op) < 99:
-            check_snapshot(snapshot)
-        if not columns.op:
-            continue
-        (found,) = read_all_columns(tmp_path / "o")
-        assert found.program().peak_live == wanted.peak
-        assert found.origin.live_at_end == sum(size for size, _ in wanted.live.values())
-        assert [one.requested for one in found.origin.refusals] == wanted.refused
-        assert not found.origin.missing
-        stats = replay_trace(checked(columns), options).result.stats
-        assert found.origin.reserved_at_end == stats.reserved
-        assert found.origin.recorded_peak_reserved == stats.peak_reserved
-        sizes = [size for op, size in zip(found.op, found.size, strict=True) if op == 1]
-        assert sizes == wanted.sizes
-        if columns.owner is not None:
-            assert found.owners == columns.owners
-            assert list(found.owner or []) == list(columns.owner)
-        if columns.t_ns is not None:
-            assert [time // 1000 for time in found.t_ns or []] == microseconds(columns)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_snapshot_keeps_what_was_live_before_its_first_event(tmp_path: Path, seed: int) -> None:
-    recorder = Recorder(ring=60)
-    recorder.run(400, seed)
-    (tmp_path / "s").write_bytes(pickle.dumps(recorder.snapshot()))
-    (columns,) = read_all_columns(tmp_path / "s")
-    export_trace(columns, "pytorch", tmp_path / "o")
-    (found,) = read_all_columns(tmp_path / "o")
-    assert columns.origin.blocks_at_start > 0
-    for name in ("blocks_at_start", "live_at_start", "live_at_end"):
-        assert getattr(found.origin, name) == getattr(columns.origin, name)
-    assert found.program().peak_live == columns.program().peak_live
-    check_snapshot(pickle.loads((tmp_path / "o").read_bytes()))
-
-
-def test_a_random_program_with_trims_is_a_snapshot_whose_blocks_are_in_segments(tmp_path: Path) -> None:
-    generator = np.random.default_rng(4)
-    live: dict[int, int] = {}
-    events: Events = []
-    for name in range(200):
-        # Phases of small and of large requests, with all of the former freed: their regions give way.
-        if name % 20 == 0:
-            events += [(2, one, size) for one, size in live.items()]
-            live.clear()
-        size = int(generator.integers(MIB, 13 * MIB) if name // 20 % 2 else generator.integers(1, MIB // 4))
-        live[name] = size
-        events.append((1, name, size))
-        if generator.random() < 0.3:
-            chosen = int(generator.choice(list(live)))
-            events.append((2, chosen, live.pop(chosen)))
-    columns = read_columns(write_trace(tmp_path / "t", events))
-    options = ReplayOptions(14 * MIB, trim_on_oom=True, joined=False)
-    export_trace(columns, "pytorch", tmp_path / "o", options)
-    snapshot = pickle.loads((tmp_path / "o").read_bytes())
-    actions = Counter(entry["action"] for entry in snapshot["device_traces"][0])
-    assert actions["segment_free"] > 0
-    assert actions["oom"] > 0
-    check_snapshot(snapshot)
-
-
 def test_stacks_are_frames_in_every_format(tmp_path: Path) -> None:
     columns = recorded()
     for name in EXPORT_FORMATS:
@@ -368,7 +144,7 @@ def test_stacks_are_frames_in_every_format(tmp_path: Path) -> None:
     snapshot = pickle.loads((tmp_path / "pytorch").read_bytes())
     frames = next(one for one in snapshot["device_traces"][0] if one["action"] == "alloc")["frames"]
     assert [frame["name"] for frame in frames[:2]] == list(chain)
-    assert frames[0]["filename"].endswith("test_exports.py")
+    assert frames[0]["filename"].endswith("exported.py")
     found = json.loads((tmp_path / "dhat").read_bytes())
     first = [found["ftbl"][number] for number in found["pps"][0]["fs"][:2]]
     assert [text.split()[1] for text in first] == list(chain)
