@@ -1,4 +1,6 @@
 //! Pools that follow a plan, beside lists that are searched from end to end.
+//!
+//! Longer than 300 lines: one rule after the other of one concept, with the same few helpers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +26,7 @@ enum Step {
     Free { name: usize },
 }
 
-/// A random program whose blocks are all freed at its end.
+/// A random program, with all blocks freed at its end.
 fn program(random: &mut Numbers, requests: usize, sizes: u64) -> Vec<Step> {
     let (mut steps, mut live) = (Vec::new(), Vec::new());
     for name in 0..requests {

@@ -94,7 +94,7 @@ static ggml_backend_buffer_t allotment_ggml_alloc(ggml_backend_buffer_type_t typ
     return buffer;
 }
 
-/* Makes the buffer type of a memory whose functions and context are set. */
+/* Makes the buffer type of a memory after its functions and context are set. */
 static ggml_backend_buffer_type_t allotment_ggml_buffer_type(allotment_ggml_memory *memory) {
     struct ggml_backend_buffer_type type = {0};
     type.get_name = allotment_ggml_name;

@@ -176,7 +176,7 @@ int main(void) {
     assert(allotment_stats_get(pool, &stats, sizeof stats) == ALLOTMENT_OK);
     assert(stats.num_live == 2 && stats.requested == 37 * 65536 && stats.num_allocs == 3);
 
-    /* A module whose memory is above the limit gets no instance; the error has the pool's report. */
+    /* A module with a memory above the limit gets no instance; the error has the pool's report. */
     wasmtime_error_t *error = run(engine, store, "(module (memory 100))", &trap);
     assert(error);
     wasm_byte_vec_t text;

@@ -1,4 +1,6 @@
 //! Error types: they carry numbers, and their `Display` texts are used by every language.
+//!
+//! Longer than 300 lines: one variant after the other, each with its text.
 
 use alloc::boxed::Box;
 use core::time::Duration;

@@ -140,7 +140,7 @@ impl Queue {
         waits
     }
 
-    /// Returns when the device has the memory of a buffer, whose first byte becomes zero.
+    /// Returns when the device has memory for a buffer. The first byte of the buffer becomes zero.
     pub(crate) fn touch(&self, buffer: Handle) -> Result<(), OpenClError> {
         // SAFETY: the queue is retained, and the caller's buffer is of its context.
         unsafe { self.0.opencl.touch(self.0.handle, buffer) }

@@ -35,7 +35,7 @@ def test_tensors_are_in_the_pool_and_go_home(elements: int, pool: Pool, ggml: Gg
     assert in_use(pool) == 0
 
 
-def test_a_refusal_is_a_null_buffer_whose_reason_the_pool_says(pool: Pool, ggml: Ggml) -> None:
+def test_a_refusal_is_a_null_buffer_and_the_pool_says_why(pool: Pool, ggml: Ggml) -> None:
     buffer_type = ggml.buffer_type(pool)
     ggml.log.clear()
     with pytest.raises(

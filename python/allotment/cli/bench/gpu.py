@@ -29,7 +29,7 @@ def gpu_workloads() -> tuple[list[Workload], list[LeftOut]]:
     for name, prepare in (("pool", _pool), ("CuPy", _cupy), ("PyTorch", _torch), ("RMM", _rmm)):
         try:
             contenders.append(Contender(name, timed(prepare()), len(_SIZES)))
-        except Exception as error:  # a package whose libraries are missing raises whatever they raise
+        except Exception as error:  # without its libraries a package raises whatever they raise
             left_out.append(LeftOut(f"{name} on a GPU", f"{type(error).__name__}: {error}"))
     return [Workload("memory of GPU 0, pairs of 1 KiB to 512 KiB", "pair", contenders)], left_out
 

@@ -1,4 +1,4 @@
-"""Pairs of calls from Python, whose own cost is most of what they take."""
+"""Pairs of calls from Python. Most of their time is the cost of a call."""
 
 import time
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """JSON of Valgrind's DHAT, version 2, as its viewer ``dh_view.html`` reads it.
 
 The layout is that of ``dhat/dh_main.c`` in Valgrind's source. A program point (``pps``) is a stack with its totals; its
-frames are indices of ``ftbl``, whose first entry is the root.
+frames are indices of ``ftbl``, where the first entry is the root.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Writes pickles piece by piece, so that a long one is never in memory.
 
-The instructions are those that PyTorch's viewer knows, whose reader has not all of protocol 4: containers, texts,
-integers of up to 64 bits, and references to what was written before.
+The instructions are those that PyTorch's viewer knows, which has not all of protocol 4: containers, texts, integers of
+up to 64 bits, and references to what was written before.
 """
 
 import struct

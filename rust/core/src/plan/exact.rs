@@ -249,7 +249,7 @@ impl<'a> Exact<'a> {
         rest.extend(raised);
     }
 
-    /// Returns whether each section can hold what is to be placed in it: those whose lowest offset is at least some
+    /// Returns whether each section can hold what is to be placed in it: blocks with a lowest offset of at least some
     /// offset must fit above that. Nothing will be below `lowest`. `blocks` are sorted.
     fn fits(&mut self, blocks: &[u32], lowest: u64) -> bool {
         self.sums.fill(0);

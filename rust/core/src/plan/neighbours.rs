@@ -115,7 +115,7 @@ impl Neighbours {
     }
 }
 
-/// Visits the leaves before `end` below a node, of which `range` are the leaves, whose last section is behind `from`.
+/// Visits leaves below a node, of which `range` are the leaves: those before `end` with a last section behind `from`.
 fn visit_from(
     tree: &[u32],
     leaves: usize,

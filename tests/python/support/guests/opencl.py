@@ -1,4 +1,4 @@
-"""A device of OpenCL, queues whose commands wait for the test, and arrays of known content."""
+"""A device of OpenCL, queues with commands that wait for the test, and arrays of known content."""
 
 import os
 import time
