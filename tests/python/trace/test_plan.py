@@ -1,4 +1,7 @@
-"""Static plans of recorded programs: the search, the file, the command, and pools that follow them."""
+"""Static plans of recorded programs: the search, the file, the command, and pools that follow them.
+
+Longer than 300 lines: one rule after the other of one concept, with the same few helpers.
+"""
 
 import json
 import os
