@@ -49,8 +49,7 @@ demo: | $(VENV)/.maturin  ## replay a recorded training run, see what it held, a
 # What uses one core for most of its time runs two at once, once all is built that it shares.
 test:  ## all tests
 	$(MAKE) --jobs=2 --output-sync=target develop test-rust
-	$(MAKE) --jobs=2 --output-sync=target test-loom test-oracle
-	$(MAKE) $(ORACLE_VENV)/.tensorflow
+	$(MAKE) --jobs=2 --output-sync=target test-loom test-oracle $(ORACLE_VENV)/.tensorflow
 	$(MAKE) --jobs=2 --output-sync=target $(PYTHON_PARTS) test-differential-built
 
 test-rust:  ## the allocator: units, shadow model, refusals, threads, recorded programs
