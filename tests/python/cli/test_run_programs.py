@@ -94,11 +94,8 @@ def test_the_exit_status_is_the_programs(end: str, status: int) -> None:
     assert run("sh", "-c", end).returncode == status
 
 
-def test_an_interrupt_is_the_programs_and_the_figures_are_printed() -> None:
-    program = "import numpy as np, time\na = np.ones(1 << 20)\n"
-    program += (
-        "try: print('ready', flush=True); time.sleep(60)\nexcept KeyboardInterrupt: raise SystemExit(5)"
-    )
+def started(program: str) -> "subprocess.Popen[str]":
+    """Start a program of Python under the command, in a process group of their own."""
     command = [
         sys.executable,
         "-m",
@@ -111,8 +108,23 @@ def test_an_interrupt_is_the_programs_and_the_figures_are_printed() -> None:
         "-c",
         program,
     ]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, env=child.environment(), start_new_session=True, **pipes) as process:  # type: ignore[call-overload]
+    return subprocess.Popen(
+        command,
+        env=child.environment(),
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_an_interrupt_is_the_programs_and_the_figures_are_printed() -> None:
+    program = "import numpy as np, time\na = np.ones(1 << 20)\n"
+    program += (
+        "try: print('ready', flush=True); time.sleep(60)\nexcept KeyboardInterrupt: raise SystemExit(5)"
+    )
+    with started(program) as process:
+        assert process.stdout
         assert process.stdout.readline() == "ready\n"
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=30)
@@ -123,20 +135,8 @@ def test_an_interrupt_is_the_programs_and_the_figures_are_printed() -> None:
 def test_the_program_ends_with_the_command() -> None:
     program = "import numpy as np, signal, time\na = np.ones(1 << 20)\nprint('ready', flush=True)\n"
     program += "signal.signal(signal.SIGTERM, lambda *_: exit(6))\nprint('set', flush=True)\ntime.sleep(60)"
-    command = [
-        sys.executable,
-        "-m",
-        "allotment",
-        "run",
-        "--limit",
-        "1GiB",
-        "--",
-        sys.executable,
-        "-c",
-        program,
-    ]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, env=child.environment(), **pipes) as process:  # type: ignore[call-overload]
+    with started(program) as process:
+        assert process.stdout
         assert [process.stdout.readline() for _ in range(2)] == ["ready\n", "set\n"]
         process.terminate()
         _, errors = process.communicate(timeout=30)
