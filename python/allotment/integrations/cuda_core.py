@@ -26,6 +26,7 @@ from allotment.integrations.shared.pool_argument import as_cuda_pool
 _INSTALL: Final = "pip install 'cuda-core[cu12]>=1.0' or 'cuda-core[cu13]>=1.0', whichever the driver runs"
 
 _installed: Final = Installations("cuda.core")
+uninstall: Final = _installed.uninstall
 
 
 def memory_resource(pool_or_device: Pool | LogicalDevice | str) -> Any:
@@ -44,6 +45,7 @@ def _load_cuda_core() -> Any:
 
 
 def _make(pool: Pool, device: int) -> Any:
+    """Make a memory resource of cuda.core over a pool."""
     core = _load_cuda_core()
     base: Any = find_attribute(core, "MemoryResource", _INSTALL)
     from_handle = find_attribute(core, "Buffer.from_handle", _INSTALL)
@@ -105,17 +107,7 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
     resource = _make(pool, device)
     with _installed.add(device) as undo:
         owner = find_attribute(_load_cuda_core(), "Device", _INSTALL)(device)
-        undo.callback(setattr, owner, "memory_resource", owner.memory_resource)
-        owner.memory_resource = resource
-
-
-def uninstall() -> None:
-    """Undo every ``install``. Live buffers keep their memory.
-
-    Raises:
-        RuntimeError: Nothing is installed.
-    """
-    _installed.remove()
+        undo.enter_context(_serve(owner, resource))
 
 
 def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
@@ -136,7 +128,7 @@ def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
 
 
 def _serve(owner: Any, resource: Any) -> ExitStack:
-    """Make a resource that of a device; return what undoes it."""
+    """Let a device have a resource; return what undoes it."""
     undo = ExitStack()
     undo.callback(setattr, owner, "memory_resource", owner.memory_resource)
     owner.memory_resource = resource

@@ -34,6 +34,7 @@ from allotment.integrations.shared.pool_argument import as_cuda_pool
 _INSTALL: Final = "pip install --upgrade cupy-cuda12x or cupy-cuda13x"
 
 _installed: Final = Installations("CuPy")
+uninstall: Final = _installed.uninstall
 
 
 class _DeviceAllocator:
@@ -82,15 +83,6 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
 
         _outside_of_blocks(change)
         undo.callback(_outside_of_blocks, restore)
-
-
-def uninstall() -> None:
-    """Undo every ``install``. Live arrays keep their memory.
-
-    Raises:
-        RuntimeError: Nothing is installed.
-    """
-    _installed.remove()
 
 
 def _outside_of_blocks(work: Callable[[], None]) -> None:

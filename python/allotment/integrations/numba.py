@@ -17,21 +17,22 @@ host waits for the device, as Numba's own frees do. A refusal is ``allotment.Out
 Signatures are those of numba-cuda 0.30. Tested with stand-ins for Numba and the driver. It has not run on a GPU yet.
 """
 
-import threading
 from functools import partial
 from typing import Any, Final
 
 from allotment._core import Pool
 from allotment.arrays.optional_package import find_attribute, load_package
 from allotment.devices.device_tuples import LogicalDevice
+from allotment.integrations.shared.installations import Installations
 from allotment.integrations.shared.pool_argument import as_cuda_pool
 
 _INSTALL: Final = "pip install numba-cuda[cu12] or numba-cuda[cu13], whichever the driver runs"
 #: The version of Numba's interface for memory managers.
 _INTERFACE_VERSION: Final = 1
 
-_lock: Final = threading.RLock()
-#: The pool of each device, for contexts that Numba makes from now on.
+_installed: Final = Installations("Numba")
+uninstall: Final = _installed.uninstall
+#: The pool of each device, for contexts that Numba makes from now on. For a device without one, Numba's manager serves.
 _pools: Final[dict[int, Pool]] = {}
 
 
@@ -103,11 +104,7 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
     numba_cuda = load_package("numba.cuda", "a pool for Numba needs", _INSTALL)
     pool, device = as_cuda_pool(pool_or_device, "Numba")
     set_manager = find_attribute(numba_cuda, "set_memory_manager", _INSTALL)
-    with _lock:
-        if device in _pools:
-            raise RuntimeError(
-                f"Numba takes memory of CUDA device {device} from a pool already: uninstall() first"
-            )
+    with _installed.add(device) as undo:
         if _has_context(numba_cuda, device):
             raise RuntimeError(
                 f"Numba has a context of CUDA device {device} already, with a memory manager that it keeps: install() "
@@ -115,19 +112,7 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
             )
         set_manager(_manager(numba_cuda))
         _pools[device] = pool
-
-
-def uninstall() -> None:
-    """Undo every ``install``: Numba gets memory from the driver again. Live arrays keep their memory.
-
-    Raises:
-        RuntimeError: Nothing is installed.
-    """
-    with _lock:
-        if not _pools:
-            raise RuntimeError("nothing to uninstall: install() was not called")
-        # The manager without a pool is Numba's own.
-        _pools.clear()
+        undo.callback(_pools.pop, device)
 
 
 def _has_context(numba_cuda: Any, device: int) -> bool:

@@ -226,6 +226,7 @@ def _add_layer(memory: ArrayMemory, block: "use | None") -> None:
 
 
 def _install_process_wide(memory: ArrayMemory) -> None:
+    """Let all contexts of the process use a pool, in the versions of NumPy for which that was tested."""
     version = np.lib.NumpyVersion(np.__version__)
     if not _TESTED[0] <= (version.major, version.minor) < _TESTED[1]:
         (first, last) = (".".join(map(str, each)) for each in _TESTED)

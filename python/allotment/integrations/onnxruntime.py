@@ -62,17 +62,6 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
     _pools.install(_memory(pool_or_device))
 
 
-def uninstall() -> None:
-    """Undo ``install``: sessions that are created from now on have an arena of ONNX Runtime's again.
-
-    Sessions that exist keep their pool.
-
-    Raises:
-        RuntimeError: No pool is installed, or a ``use`` block inside has not ended.
-    """
-    _pools.uninstall()
-
-
 def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
     """Return a context manager that makes a pool the CPU allocator of the sessions created in its block. Blocks nest.
 
@@ -138,5 +127,6 @@ def _change(memory: GuestMemory | None, former: GuestMemory | None) -> None:
 
 
 _pools: Final = ProcessWide("ONNX Runtime", _change)
+uninstall: Final = _pools.uninstall
 
 __all__ = ["install", "session_options", "uninstall", "use"]

@@ -119,15 +119,6 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
     _installed.install(_Arrays(_pyopencl(), as_pool(pool_or_device)))
 
 
-def uninstall() -> None:
-    """Undo ``install``. Live arrays stay in the pool.
-
-    Raises:
-        RuntimeError: No pool is installed.
-    """
-    _installed.uninstall()
-
-
 def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
     """Return a context manager that puts arrays of pyopencl that are made without an allocator into a pool.
 
@@ -169,6 +160,7 @@ class _Arrays(Arrays):
 
 
 def _make(cl: Any, pool: Pool, context: Any, queue: Any) -> "Allocate":
+    """Make the allocator of buffers for a context over a pool."""
     # The offset of a part in its region, in bits in OpenCL; the largest that a device of the context needs.
     alignment = max(device.mem_base_addr_align // 8 for device in context.devices)
     handle = None if queue is None else queue.int_ptr
@@ -200,7 +192,7 @@ def _refusal(pool: str, error: Exception) -> Exception:
     text = f"pool '{pool}': {error}"
     code = cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE
     try:
-        # What `code` and `routine` of pyopencl's exceptions are read from.
+        # pyopencl's exceptions read `code` and `routine` from this record.
         record: Any = cl._cl._ErrorRecord(msg=text, code=code, routine="allotment")
     except (AttributeError, TypeError):
         record = text
@@ -227,5 +219,6 @@ def _context_and_queue(cl: Any, given: Any) -> tuple[Any, Any]:
 
 
 _installed: "Final[ProcessWide[Arrays]]" = ProcessWide("OpenCL", opencl_arrays.serve_process)
+uninstall: Final = _installed.uninstall
 
 __all__ = ["allocator", "install", "source", "uninstall", "use"]

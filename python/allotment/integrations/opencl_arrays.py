@@ -89,6 +89,8 @@ def _array_class() -> Any:
 
 
 def _making_arrays(former: Callable[..., None]) -> Callable[..., None]:
+    """Return an ``__init__`` of pyopencl's arrays that uses the current pool where the caller gives no allocator."""
+
     def __init__(  # noqa: N807 - it takes the place of one
         self: Any,
         cq: Any,
@@ -106,7 +108,7 @@ def _making_arrays(former: Callable[..., None]) -> Callable[..., None]:
             made = arrays and _of_array(arrays, cq, options)
         former(self, cq, shape, dtype, order, made or allocator, data, *arguments, **options)
         if made:
-            # What is made of the array later has no allocator either.
+            # Arrays that are made of this one later have no allocator either.
             self.allocator = None
 
     return __init__

@@ -80,15 +80,6 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
     _pools.install(memory_pool(pool_or_device))
 
 
-def uninstall() -> None:
-    """Undo ``install``: pyarrow's default memory pool is the former one again. Live buffers stay in the pool.
-
-    Raises:
-        RuntimeError: No pool is installed, or a ``use`` block inside has not ended.
-    """
-    _pools.uninstall()
-
-
 def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
     """Return a context manager that makes a pool pyarrow's default memory pool in its block. Blocks nest.
 
@@ -132,5 +123,6 @@ def _change(memory: "MemoryPool | None", former: "MemoryPool | None") -> None:
 
 
 _pools: "Final[ProcessWide[MemoryPool]]" = ProcessWide("pyarrow", _change)
+uninstall: Final = _pools.uninstall
 
 __all__ = ["install", "memory_pool", "uninstall", "use"]

@@ -65,6 +65,7 @@ def _cache() -> Path:
 
 
 def _compile(command: list[str], target: Path, version: str) -> None:
+    """Compile the library of the memory pool, and move it to its place when it is whole."""
     compiler = next(filter(None, map(shutil.which, _COMPILERS)), None)
     if compiler is None:
         raise RuntimeError(

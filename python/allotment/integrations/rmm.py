@@ -26,6 +26,7 @@ from allotment.integrations.shared.pool_argument import as_cuda_pool
 _INSTALL: Final = "pip install rmm-cu12 or rmm-cu13, whichever the driver runs"
 
 _installed: Final = Installations("RMM")
+uninstall: Final = _installed.uninstall
 #: Resources with live memory: RMM's C++ side refers to them without keeping them alive.
 _kept: Final[set["_Callbacks"]] = set()
 
@@ -83,20 +84,8 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
     """
     rmm = _load_rmm()
     _pool, device = as_cuda_pool(pool_or_device, "RMM")
-    get = find_attribute(rmm, "mr.get_per_device_resource", _INSTALL)
-    set_ = find_attribute(rmm, "mr.set_per_device_resource", _INSTALL)
     with _installed.add(device) as undo:
-        undo.callback(set_, device, get(device))
-        set_(device, memory_resource(pool_or_device))
-
-
-def uninstall() -> None:
-    """Undo every ``install``. Live buffers keep their memory.
-
-    Raises:
-        RuntimeError: Nothing is installed.
-    """
-    _installed.remove()
+        undo.enter_context(_serve(rmm, device, memory_resource(pool_or_device)))
 
 
 def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
@@ -110,17 +99,19 @@ def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
         TypeError: ``pool_or_device`` is neither a pool nor a device.
         ValueError: The pool is not over memory of a CUDA device.
     """
+    rmm = _load_rmm()
     _pool, device = as_cuda_pool(pool_or_device, "RMM")
-    mr = find_attribute(_load_rmm(), "mr", _INSTALL)
     resource = memory_resource(pool_or_device)
-    return Block(lambda: _serve(mr, device, resource))
+    return Block(lambda: _serve(rmm, device, resource))
 
 
-def _serve(mr: Any, device: int, resource: Any) -> ExitStack:
-    """Make a resource that of a device; return what undoes it."""
+def _serve(rmm: Any, device: int, resource: Any) -> ExitStack:
+    """Let a device have a resource; return what undoes it."""
+    get_resource = find_attribute(rmm, "mr.get_per_device_resource", _INSTALL)
+    set_resource = find_attribute(rmm, "mr.set_per_device_resource", _INSTALL)
     undo = ExitStack()
-    undo.callback(mr.set_per_device_resource, device, mr.get_per_device_resource(device))
-    mr.set_per_device_resource(device, resource)
+    undo.callback(set_resource, device, get_resource(device))
+    set_resource(device, resource)
     return undo
 
 

@@ -31,6 +31,8 @@ use, PyTorch keeps the memory of dead tensors that several streams have used (``
 a refusal of such an allocator: the tensor is at address 0, and the next kernel fails. So the functions above do not use
 it. The C functions order memory between streams by events; PyTorch ignores ``Tensor.record_stream`` there.
 
+It needs PyTorch 2.11: earlier releases are refused with ``ImportError``, as their memory pools do not nest.
+
 Tested without a GPU: the C functions with a stand-in for the driver, the calls of PyTorch with a stand-in for PyTorch,
 and PyTorch 2.15 loads the functions. It has not run on a GPU yet.
 """
@@ -47,12 +49,12 @@ from allotment.devices.device_tuples import LogicalDevice
 from allotment.integrations.shared.installations import Installations
 from allotment.integrations.shared.pool_argument import as_cuda_pool
 
-_INSTALL: Final = "pip install torch, in a build for CUDA"
-
 #: The first release whose memory pools nest.
 _OLDEST: Final = (2, 11)
+_INSTALL: Final = "pip install 'torch>=2.11', in a build for CUDA"
 
 _installed: Final = Installations("PyTorch")
+uninstall: Final = _installed.uninstall
 #: The allocator of each pool alone.
 _of_pool: Final["weakref.WeakKeyDictionary[Pool, Any]"] = weakref.WeakKeyDictionary()
 #: PyTorch's objects for the allocators: PyTorch's own pools refer to them without keeping them alive.
@@ -64,9 +66,9 @@ def _load_torch() -> Any:
     version = getattr(torch, "__version__", "")
     found = re.match(r"(\d+)\.(\d+)", str(version))
     if found is not None and (int(found[1]), int(found[2])) < _OLDEST:
-        # Before, of several pools in use the first one served: also instead of that of a graph that is captured.
         raise ImportError(
-            f"torch {version} has no memory pools that nest, as releases from 2.11 on have: {_INSTALL}",
+            f"torch {version} has no memory pools that nest: before 2.11, the first of several pools in use serves, "
+            f"also in place of the pool of a CUDA graph that is captured. Upgrade it: {_INSTALL}",
             name="torch",
         )
     return torch
@@ -144,16 +146,7 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
 
 
 def _keep(*_values: Any) -> None:
-    """Be called with values, which a stack of callbacks keeps until then."""
-
-
-def uninstall() -> None:
-    """Undo every ``install``. Live tensors keep their memory.
-
-    Raises:
-        RuntimeError: Nothing is installed.
-    """
-    _installed.remove()
+    """Do nothing: an exit stack that calls it keeps the values alive until then."""
 
 
 class use:  # noqa: N801 - reads as a statement

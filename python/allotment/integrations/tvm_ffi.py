@@ -61,15 +61,6 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
     _installed.install(_memory(pool_or_device))
 
 
-def uninstall() -> None:
-    """Undo ``install``. Live tensors stay in the pool.
-
-    Raises:
-        RuntimeError: No pool is installed.
-    """
-    _installed.uninstall()
-
-
 class use:  # noqa: N801 - reads as a statement
     """Context manager that puts the tensors that functions of tvm-ffi create in its block into a pool. Blocks nest.
 
@@ -147,5 +138,6 @@ def _change(memory: GuestMemory | None, former: GuestMemory | None) -> None:
 
 
 _installed: Final = ProcessWide("tvm-ffi", _change)
+uninstall: Final = _installed.uninstall
 
 __all__ = ["install", "uninstall", "use"]

@@ -27,6 +27,7 @@ from allotment.integrations.shared.pool_argument import as_cuda_pool
 _INSTALL: Final = "pip install 'warp-lang>=1.12'"
 
 _installed: Final = Installations("Warp")
+uninstall: Final = _installed.uninstall
 
 
 class _Allocator:
@@ -69,15 +70,6 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
     with _installed.add(device) as undo:
         set_allocator(f"cuda:{device}", _Allocator(warp, pool, device))
         undo.callback(set_allocator, f"cuda:{device}", None)
-
-
-def uninstall() -> None:
-    """Undo every ``install``: Warp's own allocators serve again. Live arrays keep their memory.
-
-    Raises:
-        RuntimeError: Nothing is installed.
-    """
-    _installed.remove()
 
 
 def use(pool_or_device: Pool | LogicalDevice | str) -> Block:

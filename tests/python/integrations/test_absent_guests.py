@@ -8,7 +8,7 @@ from support.cuda import check, run_on_stand_in
 #: The package that each integration imports, and a part of what it tells to install.
 GUESTS = {
     "cupy": ("cupy", "pip install cupy-cuda12x"),
-    "torch": ("torch", "pip install torch"),
+    "torch": ("torch", "pip install 'torch>=2.11'"),
     "rmm": ("rmm", "pip install rmm-cu12"),
     "numba": ("numba.cuda", "pip install numba-cuda"),
     "cuda_core": ("cuda.core", "cuda-core[cu12]"),
@@ -104,6 +104,26 @@ def test_a_library_that_lacks_something_is_named_with_its_version(tmp_path: Path
         f"""
         for name, (package, command) in {GUESTS}.items():
             expect(name, ImportError, package + " 0.0.1 has no ", command.split()[-1])
+        """,
+        tmp_path,
+    )
+
+
+def test_pytorch_without_nested_pools_is_refused_with_what_to_install(tmp_path: Path) -> None:
+    put(tmp_path, "torch", "import builtins\n__version__ = builtins.version_of_the_test")
+    play(
+        """
+        import builtins
+        for version, texts in {
+            "2.10.1+cu128": ("has no memory pools that nest: before 2.11", "Upgrade it: pip install 'torch>=2.11'"),
+            "1.13.1": ("has no memory pools that nest: before 2.11",),
+            # Not too old: the test's package lacks a function.
+            "2.11.0+cu130": ("has no _C._cuda_",),
+            "3.0": ("has no _C._cuda_",),
+        }.items():
+            builtins.version_of_the_test = version
+            sys.modules.pop("torch", None)
+            expect("torch", ImportError, f"torch {version} ", *texts)
         """,
         tmp_path,
     )

@@ -35,11 +35,11 @@ class Installations:
                 yield undo
                 self._undo[device] = undo.pop_all()
 
-    def remove(self) -> None:
-        """Undo every installation, the last one first.
+    def uninstall(self) -> None:
+        """Undo every ``install``, the last one first. What is allocated keeps its memory.
 
         Raises:
-            RuntimeError: There is none.
+            RuntimeError: Nothing is installed.
         """
         with self._lock:
             if not self._undo:

@@ -20,7 +20,7 @@ class _Layer(NamedTuple, Generic[T]):
 
 
 class ProcessWide(Generic[T]):
-    """What a library's memory is, and what it was before.
+    """The memory that a library uses in this process, and the memory that it used before.
 
     Args:
         library: The library's name, for messages.
@@ -52,10 +52,10 @@ class ProcessWide(Generic[T]):
             self._add(memory, None)
 
     def uninstall(self) -> None:
-        """Undo ``install``.
+        """Undo ``install``. What is allocated, and sessions that exist, keep the memory of the pool.
 
         Raises:
-            RuntimeError: Nothing is installed, or a block inside has not ended.
+            RuntimeError: Nothing is installed, or a ``use`` block inside has not ended.
         """
         with self.lock:
             if not self._layers:
