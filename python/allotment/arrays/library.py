@@ -54,7 +54,7 @@ class ArrayLibrary(Protocol):
         """Copy an array from host memory; the copy is in C's order."""
 
     def to_host(self, array: Any) -> "Host":
-        """Copy an array of the library to host memory; the copy is complete when the method returns."""
+        """Copy an array of the library to host memory, in C's order; the copy is complete when the method returns."""
 
     def from_dlpack(self, value: Any) -> Any:
         """Make an array over memory of the device that another library has, by DLPack's protocol, without a copy."""

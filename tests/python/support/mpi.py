@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from support.arrays.stand_in_gpus import VARIABLE
 from support.child import DEADLINE_SECONDS, environment
 
 #: Settings of Open MPI for containers: as root, more processes than cores, and shared memory only, so that it does
@@ -19,11 +20,17 @@ _ENVIRONMENT = {
     "OMPI_MCA_pml": "ob1",
     "OMPI_MCA_btl": "self,sm",
 }
-_PREFACE = """
+_PREFACE = f"""
 import json, os, signal, sys, time
 import numpy as np
 import allotment
 import allotment.tf as tf
+
+if os.environ.get({VARIABLE!r}):
+    sys.path.append({str(Path(__file__).parents[1])!r})
+    from support.arrays import stand_in_gpus
+
+    stand_in_gpus.install()
 
 def strategy(timeout=20.0):
     options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=timeout)

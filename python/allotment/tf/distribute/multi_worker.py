@@ -9,6 +9,7 @@ the devices of each process first, and then between the processes. ::
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -185,17 +186,17 @@ class MultiWorkerMirroredExtended(MirroredExtended):
         what = f"gather of {_exchangeable(first)} along axis {axis}"
         rank = first._array.ndim
         shapes = np.array([each._array.shape for each in tensors], np.int64).reshape(-1)
-        row = home.compute(np.concatenate, [each._array.reshape(-1) for each in tensors])
+        row = home.to_host(home.compute(_in_one_row, [each._array for each in tensors]))
         all_shapes = self._gathered(shapes, f"the shapes, of {rank} axes, for a {what}")
-        rows = self.group.all_gather(
-            row, lambda size: home.compute(np.empty, size, row.dtype), what, self._deadline
-        )
+        # MPI reads and writes host memory: that of the device if its arrays are NumPy's.
+        make = np.empty if home.home.library is not None else partial(home.compute, np.empty)
+        rows = self.group.all_gather(row, lambda size: make(size, row.dtype), what, self._deadline)
         made = []
         for shapes, row in zip(all_shapes, rows, strict=True):
             start = 0
             for shape in shapes.reshape(len(tensors), rank):
                 stop = start + int(np.prod(shape))
-                made.append(home.tensor(row[start:stop].reshape(shape)))
+                made.append(home.tensor(home.from_host(row[start:stop].reshape(shape))))
                 start = stop
         return made
 
@@ -210,9 +211,11 @@ class MultiWorkerMirroredExtended(MirroredExtended):
             return tensor
         _exchangeable(tensor)
         home = _member(tensor)
-        array = home.compute(_copy_in_order, tensor._array)
+        array = home.to_host(tensor._array)
+        if array is tensor._array:
+            array = home.compute(_copy_in_order, array)
         self.group.broadcast(array, "the first worker's value", self._deadline)
-        return home.tensor(array)
+        return home.tensor(home.from_host(array))
 
     def _by_replica(self, value: Any) -> Any:
         # With one replica, ``run`` returns a plain value, and each of the other processes has one, too.
@@ -238,6 +241,10 @@ def _member(tensor: EagerTensor) -> Member:
 
 def _copy_in_order(array: Array) -> Array:
     return np.array(array, order="C")
+
+
+def _in_one_row(arrays: Sequence[Array]) -> Array:
+    return np.concatenate([np.ravel(each) for each in arrays])
 
 
 def _exchangeable(tensor: EagerTensor) -> str:

@@ -8,7 +8,7 @@ copy of elements to the host. It computes with a private NumPy array.
 It is stricter than CuPy in one respect: CuPy copies a host array or a list that is used as an index, or assigned to
 elements, to its device without a word. Here that is a ``TypeError``, too.
 
-The file is longer than most because it is one class: an array's attributes, operators and rules are read together.
+Longer than 300 lines: the attributes, operators and rules of one class.
 
 Source: ``cupy/_core/core.pyx``, ``_kernel.pyx`` and ``_routines_indexing.pyx`` of CuPy 14.2.0;
 ``cupy_names.json``, which ``record_cupy_names.py`` writes.
@@ -373,7 +373,7 @@ class StrictDeviceArray:
         return self._inner
 
     def get(self) -> np.ndarray[Any, Any]:
-        return np.array(self._read("get"))
+        return np.array(self._read("get"), order="C")
 
     def item(self) -> Any:
         return self._read("item").item()

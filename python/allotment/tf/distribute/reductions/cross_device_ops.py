@@ -175,17 +175,11 @@ class CrossDeviceOps(ABC):
 
 def _exchange_on_host(exchange: Exchange, parts: Sequence[Part]) -> None:
     """Add up the parts with those of other processes, which exchange arrays in host memory, in place."""
-    libraries = [part.member.home.library for part in parts]
-    arrays = [
-        part.array if library is None else library.to_host(part.array)
-        for part, library in zip(parts, libraries, strict=True)
-    ]
+    arrays = [part.member.to_host(part.array) for part in parts]
     exchange(arrays)
-    for part, library, array in zip(parts, libraries, arrays, strict=True):
-        if library is not None:
-            part.member.compute(
-                operator.setitem, part.array, ..., part.member.compute(library.from_host, array)
-            )
+    for part, array in zip(parts, arrays, strict=True):
+        if array is not part.array:
+            part.member.compute(operator.setitem, part.array, ..., part.member.from_host(array))
 
 
 def _divide(array: Array, count: int) -> Any:

@@ -47,6 +47,19 @@ class Member:
         made: Array = self.compute(copying(home, self.home), array)
         return made
 
+    def to_host(self, array: Array) -> Array:
+        """Return an array of the member's memory in host memory: the array if it is there, or a copy in C's order."""
+        library = self.home.library
+        return array if library is None else library.to_host(array)
+
+    def from_host(self, array: Array) -> Array:
+        """Return an array of host memory in the member's memory: the array if that is host memory, too, or a copy."""
+        library = self.home.library
+        if library is None:
+            return array
+        made: Array = self.compute(library.from_host, array)
+        return made
+
     def empty(self, size: int, dtype: npt.DTypeLike) -> Array:
         """Make an array with one axis in the member's memory; its elements are not set."""
         library = self.home.library

@@ -38,7 +38,7 @@ class HierarchicalCopyAllReduce(CrossDeviceOps):
                 [partial(receive, index, index + distance) for index in pairs], rows[0].nbytes
             )
             for index, total in zip(pairs, made, strict=True):
-                # What was passed on is not needed any more.
+                # A row that was passed on is not needed any more.
                 sums[index], sums[index + distance] = total, rows[index + distance]
             del made, total
             distance *= 2
