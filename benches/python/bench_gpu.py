@@ -5,6 +5,8 @@
 
 A library that is not installed is left out, with the reason. Nothing here has run on a GPU yet: without one the parts
 that need no library are tested with a driver that stands in for NVIDIA's.
+
+Longer than 300 lines: each measurement with the program of its child process, and the page that has them all.
 """
 
 import argparse
@@ -193,7 +195,7 @@ def in_child(part: str, side: str) -> str:
 
 
 def child(part: str, side: str) -> str:
-    """Be the process of `in_child`."""
+    """Run a part and print what it measured: the program of the process that `in_child` starts."""
     try:
         torch = importlib.import_module("torch")
     except Exception as missing:  # a PyTorch whose libraries are missing raises whatever they raise

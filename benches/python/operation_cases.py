@@ -2,7 +2,8 @@
 
 Each input line contains the name of a case and a number of seconds; the answer is the least and the median CPU time of
 a call in microseconds, which excludes other programs on the machine. The file imports only NumPy and the named package.
-It is longer than most because it is one table of cases.
+
+Longer than 300 lines: one table of cases.
 """
 
 import importlib

@@ -1,4 +1,7 @@
-"""The compiled module: pools, allocations, and replays of recorded programs."""
+"""The compiled module: pools, allocations, and replays of recorded programs.
+
+Longer than 300 lines: the stub of one compiled module.
+"""
 
 import os
 from collections.abc import Callable, Sequence
@@ -401,7 +404,7 @@ class PoolStats:
         """Number of allocations since the pool was made, without those of zero bytes."""
     @property
     def num_from_thread_caches(self) -> int:
-        """Those of ``num_allocs`` that a thread cache served."""
+        """The part of ``num_allocs`` that thread caches served."""
     @property
     def num_live(self) -> int:
         """Number of live allocations."""
@@ -1086,7 +1089,7 @@ class EventLog:
 
 @disjoint_base
 class ReplayResult:
-    """What every replay counts."""
+    """The figures that every replay counts."""
 
     @property
     def refused(self) -> int:
@@ -1450,7 +1453,7 @@ def time_functions(program: Program, allocate: int, free: int, *, setup: int = 0
 
 @final
 class Picture:
-    """What a picture of a replay shows. Amounts are in bytes, events are numbers from 0 on."""
+    """The content of a picture of a replay. Amounts are in bytes, events are numbers from 0 on."""
 
     @property
     def result(self) -> Replay:

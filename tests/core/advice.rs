@@ -5,6 +5,8 @@
 mod cases;
 #[path = "advice/follow.rs"]
 mod follow;
+#[path = "advice/gauged.rs"]
+mod gauged;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/numbers.rs"]
 mod numbers;

@@ -2,6 +2,8 @@
 //! --release --test loom`.
 //!
 //! All synchronization is in `allotment-sync`, which runs on loom's primitives; its own tests cover each part.
+//!
+//! Longer than 300 lines: every interleaving of one pool after the other, with the same few helpers.
 #![cfg(loom)]
 
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! Scopes and tags: the owner of an allocation, and scope limits.
+//!
+//! Longer than 300 lines: one rule after the other of scopes and tags, with the same few helpers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;

@@ -1,4 +1,6 @@
 # The names of the package; `__init__.py` loads each from here when it is first used.
+#
+# Longer than 300 lines: a line for each name of one namespace.
 from . import (
     bitwise,
     compat,

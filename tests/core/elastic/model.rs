@@ -1,4 +1,6 @@
 //! The model: all live allocations, and the pages that they touch, counted one by one.
+//!
+//! Longer than 300 lines: each step of a random program, and the check after it, on one state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -3,6 +3,8 @@
 //! live allocations, nothing else is in use, and a refusal was unavoidable.
 //!
 //! Every third call runs on a second thread, so that chunks pass from one cache to another.
+//!
+//! Longer than 300 lines: each kind of step, and the check after it, on one pool.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

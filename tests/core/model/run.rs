@@ -1,4 +1,6 @@
 //! Runs a program on a pool and its shadow.
+//!
+//! Longer than 300 lines: each kind of step, and the comparison after it, on one pool and its shadow.
 
 use std::fmt;
 use std::ops::AddAssign;

@@ -1,4 +1,7 @@
-"""Workers of a Dask cluster with a pool each: real processes, and one client that asks."""
+"""Workers of a Dask cluster with a pool each: real processes, and one client.
+
+Longer than 300 lines: all tests use one cluster, which takes seconds to start.
+"""
 
 import os
 import signal

@@ -2,6 +2,8 @@
 
 Each takes its memory as the real package does. What is looked at is the pool, and the order of streams that the driver
 keeps.
+
+Longer than 300 lines: one library after the other, over the same driver and checked by the same function.
 """
 
 import textwrap

@@ -2,6 +2,8 @@
 
 The documented rule: in the child, every call of a pool of the parent is a `RuntimeError`, memory written
 before stays readable, finalisers do nothing, and new pools work.
+
+Longer than 300 lines: every state of a pool in which its process forks, with the same helper.
 """
 
 import os

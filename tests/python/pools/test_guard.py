@@ -1,4 +1,7 @@
-"""Guard mode from Python: what is found, who is told, and what the environment says."""
+"""Guard mode from Python: which damage it finds, who gets the report, and what the environment sets.
+
+Longer than 300 lines: one rule after the other of guard mode, with the same few helpers.
+"""
 
 import ctypes
 import gc

@@ -4,14 +4,9 @@ import json
 
 import pytest
 
-from allotment import OutOfMemoryError, OwnerGroup, Pool, SizeGroup, Splitter
+from allotment import OwnerGroup, Pool, SizeGroup, Splitter
 from support.devices import MIB, next_line, run_on_gpus
-
-
-def refusal(pool: Pool, size: int | str) -> OutOfMemoryError:
-    with pytest.raises(OutOfMemoryError) as raised:
-        pool.malloc(size)
-    return raised.value
+from support.pools.refusals import refusal
 
 
 @pytest.mark.parametrize("unit", [1, 3, 64])

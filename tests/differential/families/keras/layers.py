@@ -1,6 +1,6 @@
 """Recipes for Keras layers with fixed weights, for inputs of every type and rank.
 
-The file is longer than most because it holds the recipes of one family, one after the other.
+Longer than 300 lines: the recipes of one family, one after the other.
 """
 
 import random

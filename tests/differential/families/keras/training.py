@@ -1,6 +1,6 @@
 """Recipes for Keras' ``fit``, ``evaluate``, ``predict`` and single batches, on models with fixed weights.
 
-The file is longer than most because it holds the recipes of one family, one after the other.
+Longer than 300 lines: the recipes of one family, one after the other.
 """
 
 import random

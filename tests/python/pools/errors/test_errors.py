@@ -6,14 +6,9 @@ import pytest
 
 import allotment
 from allotment import OutOfMemoryError, Pool
+from support.pools.refusals import refusal
 
 MIB = 1 << 20
-
-
-def refusal(pool: Pool, size: int | str) -> OutOfMemoryError:
-    with pytest.raises(OutOfMemoryError) as raised:
-        pool.malloc(size)
-    return raised.value
 
 
 def test_it_is_a_memory_error_of_this_package() -> None:

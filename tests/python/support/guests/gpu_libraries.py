@@ -2,6 +2,8 @@
 
 They compute nothing. Each calls an allocator as the real package does; names and signatures were compared with the
 releases that the integrations name. `install(name)` puts one in the place of the package.
+
+Longer than 300 lines: a stand-in for each library, and the table that installs them.
 """
 
 import ctypes

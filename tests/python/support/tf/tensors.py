@@ -34,6 +34,11 @@ def check(result: Any, expected: Any, dtype: str, rtol: float | None = None, ato
     assert result._array.flags.c_contiguous
 
 
+def same(x: Any, y: Any) -> bool:
+    """Tell whether all elements of two tensors are equal."""
+    return bool((x.numpy() == y.numpy()).all())
+
+
 def check_refused(call: Callable[..., Any], *args: Any, text: str, **kwargs: Any) -> None:
     """Check that a call raises an `InvalidArgumentError` whose message contains `text`."""
     with pytest.raises(InvalidArgumentError, match=re.escape(text)):

@@ -5,13 +5,10 @@ from typing import Any
 import pytest
 
 import allotment.tf as tf
+from support.tf.data_sets import listed
 
 Dataset = tf.data.Dataset
 AutoShardPolicy = tf.data.experimental.AutoShardPolicy
-
-
-def listed(dataset: Any) -> list[Any]:
-    return [each.tolist() for each in dataset.as_numpy_iterator()]
 
 
 @pytest.mark.parametrize(

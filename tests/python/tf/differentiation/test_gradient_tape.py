@@ -144,14 +144,6 @@ def test_whole_numbers_have_no_gradients(caplog: pytest.LogCaptureFixture) -> No
     assert [record.message for record in caplog.records] == [text]
 
 
-def test_asking_inside_of_the_block_ends_recording() -> None:
-    w = tf.Variable(3.0)
-    with tf.GradientTape() as tape:
-        assert tape.gradient(w * w, w).numpy() == 6
-        assert thread.state.recorder is None
-    assert thread.state.recorder is None
-
-
 def test_a_persistent_tape_records_its_own_gradients_inside_of_the_block(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -165,86 +157,6 @@ def test_a_persistent_tape_records_its_own_gradients_inside_of_the_block(
     assert caplog.records[0].message.startswith(
         "Calling GradientTape.gradient on a persistent tape inside its context"
     )
-
-
-def test_nested_tapes_give_derivatives_of_higher_order() -> None:
-    x = tf.constant(2.0)
-    with tf.GradientTape() as third:
-        third.watch(x)
-        with tf.GradientTape() as second:
-            second.watch(x)
-            with tf.GradientTape() as first:
-                first.watch(x)
-                y = x**4
-            slope = first.gradient(y, x)
-        curve = second.gradient(slope, x)
-    assert (slope.numpy(), curve.numpy(), third.gradient(curve, x).numpy()) == (32, 48, 48)
-
-
-def test_tapes_side_by_side_watch_what_each_was_told() -> None:
-    x, y = tf.constant(2.0), tf.constant(3.0)
-    with tf.GradientTape() as one, tf.GradientTape() as other:
-        one.watch(x)
-        other.watch(y)
-        z = x * y
-    assert one.gradient(z, [x, y])[1] is None
-    found = other.gradient(z, [x, y])
-    assert found[0] is None
-    assert found[1].numpy() == 2
-
-
-def test_recording_can_be_stopped_for_a_while() -> None:
-    w = tf.Variable(3.0)
-    with tf.GradientTape() as tape:
-        y = w * w
-        with tape.stop_recording():
-            z = w * y
-            assert thread.state.recorder is None
-        total = y + z
-    assert tape.gradient(total, w).numpy() == 6
-
-
-def test_stopping_a_tape_that_does_not_record_is_an_error() -> None:
-    tape = tf.GradientTape()
-    with pytest.raises(RuntimeError, match="Trying to stop recording a tape which is not recording"):
-        tape.stop_recording().__enter__()
-    with tape:
-        pass
-    with pytest.raises(ValueError, match="Tape is not recording"):
-        tape.stop_recording().__enter__()
-    with pytest.raises(ValueError, match="Tape is not recording"):
-        tape.reset()
-
-
-def test_a_reset_forgets_what_was_recorded() -> None:
-    w = tf.Variable(3.0)
-    with tf.GradientTape() as tape:
-        y = w * w
-        tape.reset()
-        z = y + 2 * w
-    assert tape.gradient(z, w).numpy() == 2
-
-
-def test_a_tape_can_be_entered_again_but_not_twice_at_once() -> None:
-    w = tf.Variable(3.0)
-    tape = tf.GradientTape(persistent=True)
-    with tape:
-        y = w * w
-        with pytest.raises(ValueError, match="Tape is still recording, This can happen"):
-            tape.__enter__()
-    with tape:
-        z = y * y
-    assert tape.gradient(z, w).numpy() == 108
-
-
-def test_an_exception_ends_recording() -> None:
-    def fail() -> None:
-        with tf.GradientTape():
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        fail()
-    assert thread.state.recorder is None
 
 
 def test_a_variable_is_what_it_was_when_it_was_read() -> None:
@@ -318,51 +230,6 @@ def test_each_thread_has_tapes_of_its_own() -> None:
     assert found[1].numpy() == 5
 
 
-def test_jacobians_have_the_shape_of_the_target_and_of_the_source() -> None:
-    x, w = tf.constant([1.0, 2.0, 3.0]), tf.Variable(2.0)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = tf.stack([x * x, w * x])
-    by_x, by_w, none = tape.jacobian(y, [x, w, tf.Variable(1.0)])
-    assert by_x.shape == (2, 3, 3)
-    np.testing.assert_array_equal(by_x[0].numpy(), np.diag([2.0, 4.0, 6.0]))
-    np.testing.assert_array_equal(by_w.numpy(), [[0, 0, 0], [1, 2, 3]])
-    assert none is None
-
-
-def test_unconnected_jacobians_are_zeros_if_asked() -> None:
-    with tf.GradientTape() as tape:
-        y = tf.Variable([1.0, 2.0]) * 2
-    assert tape.jacobian(y, tf.Variable(tf.ones([3])), unconnected_gradients="zero").shape == (2, 3)
-
-
-def test_jacobians_element_by_element_take_a_persistent_tape() -> None:
-    x = tf.constant([[1.0, 2.0]])
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = x * x
-    assert tape.jacobian(y, x, experimental_use_pfor=False).shape == (1, 2, 1, 2)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = x * x
-    with pytest.raises(RuntimeError, match="must be created with persistent=True to compute the jacobian"):
-        tape.jacobian(y, x, experimental_use_pfor=False)
-
-
-def test_batch_jacobians_leave_out_what_is_zero_between_entries() -> None:
-    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = tf.stack([x * x, 10 * x[:, ::-1]], 1)
-    found = tape.batch_jacobian(y, x)
-    assert found.shape == (2, 2, 2, 2)
-    whole = tape.jacobian(y, x).numpy()
-    np.testing.assert_array_equal(found.numpy(), [whole[0, :, :, 0], whole[1, :, :, 1]])
-    assert tape.batch_jacobian(y, tf.ones([2, 3])).numpy().tolist() == np.zeros((2, 2, 2, 3)).tolist()
-    with pytest.raises(ValueError, match=r"first dimension of target shape \(\(1, 2, 2\)\) and"):
-        tape.batch_jacobian(y[:1], x)
-
-
 def test_complex_gradients_point_uphill() -> None:
     z = tf.constant(1 + 2j)
     with tf.GradientTape(persistent=True) as tape:
@@ -395,28 +262,6 @@ def test_a_tape_whose_gradient_failed_is_used_up() -> None:
         with pytest.raises(TypeError):
             getattr(tape, way)(None, w)
         assert getattr(tape, way)(y, w).numpy().ravel().tolist() == [6]
-
-
-def test_jacobians_are_of_one_target() -> None:
-    x = tf.Variable([1.0, 2.0])
-    with tf.GradientTape(persistent=True) as tape:
-        y = x * x
-    for target in ([y, y], None, "y"):
-        with pytest.raises(TypeError, match="must be one tensor or variable"):
-            tape.jacobian(target, x)
-    with pytest.raises(TypeError, match=r"the source of GradientTape\.batch_jacobian must be one tensor"):
-        tape.batch_jacobian(tf.ones([2, 2]), [x])
-
-
-def test_the_jacobian_of_a_target_without_elements_is_empty() -> None:
-    x, other = tf.Variable([1.0, 2.0]), tf.Variable([[1.0]])
-    with tf.GradientTape(persistent=True) as tape:
-        y = tf.reshape(x[:0] * 2.0, [0, 3])
-    by_x, by_other = tape.jacobian(y, [x, other])
-    assert by_x.shape == (0, 3, 2)
-    assert by_other is None
-    assert tape.jacobian(y, other, unconnected_gradients="zero").shape == (0, 3, 1, 1)
-    assert tape.jacobian(y, y).shape == (0, 3, 0, 3)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Variables of strategies: a copy on each device, and what assigning means to whom."""
+"""Variables of strategies: a copy on each device, and what an assignment changes.
+
+Longer than 300 lines: one rule after the other of variables with copies, with the same few helpers.
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""Graphs: what is recorded instead of run, and what it is called."""
+"""Graphs: what they record instead of running it, and its names.
+
+Longer than 300 lines: one rule after the other of recorded operations, on the same graph.
+"""
 
 from collections.abc import Callable
 

@@ -9,18 +9,8 @@ from allotment.tf import keras
 from allotment.tf.keras import layers
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.tensors.tensor_shape import TensorShape
+from support.tf.keras_layers import IMAGES, ROWS, random_weights
 from support.tf.tensors import check
-
-draw = np.random.default_rng(0)
-IMAGES = draw.standard_normal((2, 5, 6, 3)).astype(np.float32)
-ROWS = draw.standard_normal((4, 6)).astype(np.float32)
-
-
-def random_weights(layer: Any) -> list[Any]:
-    """Give a layer other weights than those it starts with, and return them."""
-    weights = [draw.uniform(0.2, 1, value.shape).astype(np.float32) for value in layer.get_weights()]
-    layer.set_weights(weights)
-    return weights
 
 
 def test_a_dense_layer() -> None:
@@ -38,58 +28,6 @@ def test_a_dense_layer_works_on_the_last_axis_of_any_rank() -> None:
     (kernel,) = random_weights(layer)
     check(layer(IMAGES), IMAGES @ kernel, "float32", rtol=1e-5, atol=1e-6)
     assert layer.compute_output_shape((None, 5, 6, 3)) == (None, 5, 6, 2)
-
-
-def test_activations_as_layers() -> None:
-    check(layers.Activation("tanh")(ROWS), np.tanh(ROWS), "float32")
-    check(layers.ReLU()(ROWS), np.maximum(ROWS, 0), "float32")
-    leaky = np.minimum(np.where(ROWS > 0, ROWS, 0.1 * ROWS), 0.5)
-    check(layers.ReLU(max_value=0.5, negative_slope=0.1)(ROWS), leaky, "float32")
-    grown = np.exp(ROWS)
-    check(layers.Softmax()(ROWS), grown / grown.sum(1, keepdims=True), "float32", rtol=1e-5)
-    check(layers.Softmax(axis=0)(ROWS), grown / grown.sum(0), "float32", rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "elu",
-        "exponential",
-        "gelu",
-        "linear",
-        "relu6",
-        "selu",
-        "sigmoid",
-        "silu",
-        "softplus",
-        "softsign",
-        "tanh",
-    ],
-)
-def test_activations_by_name(name: str) -> None:
-    x = ROWS.astype(np.float64)
-    from math import erf
-
-    wanted = {
-        "elu": np.where(x > 0, x, np.exp(x) - 1),
-        "exponential": np.exp(x),
-        "gelu": x * (1 + np.vectorize(erf)(x / np.sqrt(2))) / 2,
-        "linear": x,
-        "relu6": np.clip(x, 0, 6),
-        "selu": 1.05070098 * np.where(x > 0, x, 1.67326324 * (np.exp(x) - 1)),
-        "sigmoid": 1 / (1 + np.exp(-x)),
-        "silu": x / (1 + np.exp(-x)),
-        "softplus": np.log1p(np.exp(x)),
-        "softsign": x / (1 + abs(x)),
-        "tanh": np.tanh(x),
-    }[name]
-    check(layers.Activation(name)(ROWS), wanted, "float32", rtol=1e-5, atol=1e-6)
-    assert keras.activations.get(name) is getattr(keras.activations, name)
-
-
-def test_a_hard_sigmoid() -> None:
-    values = keras.activations.hard_sigmoid(constant([-4.0, -3.0, 0.0, 1.5, 4.0]))
-    check(values, [0, 0, 0.5, 0.75, 1], "float32")
 
 
 def by_windows(images: Any, size: tuple[int, int], stride: int, function: Any) -> Any:
@@ -171,52 +109,6 @@ def test_vectors_for_numbers() -> None:
     check(layer(numbers), vectors[numbers], "float32")
     check(layer(numbers.astype(np.float32)), vectors[numbers], "float32")
     assert layer(keras.Input((2,), dtype="int32")).shape == (None, 2, 3)
-
-
-def test_batch_normalisation_in_training_and_afterwards() -> None:
-    layer = layers.BatchNormalization(momentum=0.9, epsilon=0.01)
-    layer.build(IMAGES.shape)
-    gamma, beta, mean, variance = random_weights(layer)
-    axes = (0, 1, 2)
-    own_mean, own_variance = IMAGES.mean(axes), IMAGES.var(axes)
-    expected = (IMAGES - own_mean) / np.sqrt(own_variance + 0.01) * gamma + beta
-    check(layer(IMAGES, training=True), expected, "float32", rtol=1e-4, atol=1e-5)
-    mean, variance = 0.9 * mean + 0.1 * own_mean, 0.9 * variance + 0.1 * own_variance
-    np.testing.assert_allclose(layer.moving_mean.numpy(), mean, rtol=1e-5)
-    np.testing.assert_allclose(layer.moving_variance.numpy(), variance, rtol=1e-5)
-    expected = (IMAGES - mean) / np.sqrt(variance + 0.01) * gamma + beta
-    for call in (layer(IMAGES), layer(IMAGES, training=False)):
-        check(call, expected, "float32", rtol=1e-4, atol=1e-5)
-    layer.trainable = False
-    check(layer(IMAGES, training=True), expected, "float32", rtol=1e-4, atol=1e-5)
-    assert layer.trainable_weights == []
-    assert len(layer.non_trainable_weights) == 4
-
-
-def test_batch_normalisation_of_other_axes_and_with_less() -> None:
-    layer = layers.BatchNormalization(axis=1, center=False)
-    layer.build(IMAGES.shape)
-    gamma = random_weights(layer)[0][:, None, None]
-    mean, variance = (f((0, 2, 3), keepdims=True) for f in (IMAGES.mean, IMAGES.var))
-    expected = (IMAGES - mean) / np.sqrt(variance + 0.001) * gamma
-    check(layer(IMAGES, training=True), expected, "float32", rtol=1e-4, atol=1e-5)
-    assert [each.name.rpartition("/")[2] for each in layer.weights] == [
-        "gamma:0",
-        "moving_mean:0",
-        "moving_variance:0",
-    ]
-
-
-@pytest.mark.parametrize("axis", [-1, [1, 3], (2, 3)])
-def test_layer_normalisation(axis: Any) -> None:
-    layer = layers.LayerNormalization(axis=axis)
-    layer.build(IMAGES.shape)
-    axes = (3,) if axis == -1 else tuple(axis)
-    shape = [length if at in axes else 1 for at, length in enumerate(IMAGES.shape)]
-    gamma, beta = (each.reshape(shape) for each in random_weights(layer))
-    mean, variance = (f(axes, keepdims=True) for f in (IMAGES.mean, IMAGES.var))
-    expected = (IMAGES - mean) / np.sqrt(variance + 0.001) * gamma + beta
-    check(layer(IMAGES), expected, "float32", rtol=1e-4, atol=1e-5)
 
 
 def test_dropout_only_in_training_and_the_same_for_the_same_seed() -> None:
@@ -381,13 +273,6 @@ def test_layers_of_variables_compute_integers_in_their_own_type(dtype: str) -> N
         layers.Conv2D(1, 1)(constant(x[None, :, :, None]))
 
 
-def test_normalized_layers_have_the_precision_of_their_input() -> None:
-    layer = layers.LayerNormalization()
-    found = layer(constant([[0.0, 1.0, 4.0]], "float16")).numpy()
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, found.astype(np.float16))
-
-
 def test_the_length_of_samples_as_input_dim() -> None:
     model = keras.Sequential([layers.Dense(8, input_dim=3), layers.Dense(2)])
     assert [each.shape for each in model.get_weights()] == [(3, 8), (8,), (8, 2), (2,)]
@@ -400,39 +285,3 @@ def test_shapes_of_weights(shape: Any, initializer: Any) -> None:
     assert tuple(variable.shape) == (2, 3)
     with pytest.raises(ValueError, match="Cannot convert 3 to a shape"):
         keras.layers.Layer().add_weight(shape=3)
-
-
-@pytest.mark.parametrize(
-    ("call", "wanted"),
-    [
-        (lambda x: keras.activations.relu(x, threshold=1.0), [0, 0, 0, 2]),
-        (lambda x: keras.activations.relu(x, 0.5, 1.5, 1.0), [-1.5, -0.75, -0.25, 1.5]),
-        (lambda x: keras.activations.elu(x, alpha=2.0), [2 * np.expm1(-2.0), 2 * np.expm1(-0.5), 0.5, 2]),
-        (lambda x: keras.activations.leaky_relu(x, negative_slope=0.5), [-1, -0.25, 0.5, 2]),
-        (
-            lambda x: layers.Softmax(axis=(0, 1))(x[None]),
-            np.exp([[-2, -0.5, 0.5, 2]]) / np.exp([-2, -0.5, 0.5, 2]).sum(),
-        ),
-    ],
-)
-def test_arguments_of_activations(call: Any, wanted: Any) -> None:
-    check(call(constant([-2.0, -0.5, 0.5, 2.0])), wanted, "float32", 1e-6)
-
-
-def test_activations_of_integers_become_floats_where_they_have_fractions() -> None:
-    whole = constant([0, 1])
-    check(keras.activations.tanh(whole), np.tanh([0, 1]), "float32", 1e-6)
-    check(keras.activations.exponential(whole), np.exp([0, 1]), "float32", 1e-6)
-    check(keras.activations.relu(whole, max_value=1.5), [0, 1], "int32")
-
-
-def test_integers_are_normalized_in_single_precision() -> None:
-    layer = layers.BatchNormalization(dtype="float64")
-    found = layer(np.arange(12, dtype=np.uint8).reshape(4, 3), training=True)
-    wanted = np.float32(3) / np.sqrt(np.float32(11.25) + np.float32(1e-3))
-    np.testing.assert_allclose(found[3, 0], 1.5 * wanted, rtol=1e-6)
-    assert found.dtype.name == "float64"
-    # What is remembered is rounded to it, too.
-    assert np.asarray(layer.moving_mean).tolist() == [
-        float(np.float32(each) * np.float32(0.01)) for each in (4.5, 5.5, 6.5)
-    ]

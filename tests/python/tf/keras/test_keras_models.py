@@ -1,4 +1,7 @@
-"""Models: how they are put together, what they tell of themselves, and their variables in files."""
+"""Models: how layers are joined, what models report about themselves, and their variables in files.
+
+Longer than 300 lines: one class after the other of one interface, on the same few models.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,7 @@
-"""Variables."""
+"""Variables: initial values, assignments, shapes, devices, and copies.
+
+Longer than 300 lines: one rule after the other of one class.
+"""
 
 import copy
 import gc

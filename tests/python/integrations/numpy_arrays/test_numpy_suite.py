@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-RUN = Path(__file__).resolve().parents[2] / "numpy_suite" / "run.py"
+RUN = Path(__file__).resolve().parents[3] / "numpy_suite" / "run.py"
 
 
 #: Those that take a second or two, and between them make arrays in every way.
