@@ -32,7 +32,7 @@ _INSTALL: Final = "pip install cupy-cuda12x or cupy-cuda13x, whichever the drive
 
 
 class Stream(Protocol):
-    """What the allocator needs of ``cupy.cuda.Stream``."""
+    """The part of ``cupy.cuda.Stream`` that the allocator uses."""
 
     @property
     def ptr(self) -> int:

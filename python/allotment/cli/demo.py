@@ -29,6 +29,7 @@ def demonstrate() -> str:
 
 
 def _recorded_program() -> Iterator[str]:
+    """Yield the part of the demo that replays a recorded program under several limits."""
     with as_file(files("allotment.trace") / "data" / _TRACE) as path:
         columns = read_columns(path)
     trace = Trace(columns.path, columns.name, columns.program())

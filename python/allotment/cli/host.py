@@ -88,6 +88,7 @@ def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
 
 
 def _check(program: str, options: HostOptions) -> None:
+    """Check that the library can be loaded into a program, and that the options go together."""
     if sys.platform != "linux":
         raise BadInput(f"only Linux loads a library into other programs, not {sys.platform}")
     if not os.path.exists(LIBRARY):
@@ -110,6 +111,7 @@ def _check(program: str, options: HostOptions) -> None:
 
 
 def _environment(options: HostOptions, folder: str, record: str | None) -> dict[str, str]:
+    """Return the environment variables that pass the options to the library in the program."""
     settings = {
         "THRESHOLD": str(options.threshold),
         "KEEP": str(options.keep),
@@ -223,7 +225,7 @@ def _finish_one(journal: "HostJournal", path: str) -> bool:
 
 
 def _not_written(option: str, path: str, error: Exception) -> bool:
-    """Tell that a file was not written; return False. The exit status stays the program's, unless that is 0."""
+    """Print that a file was not written; return False. The exit status stays the program's, unless that is 0."""
     _say(f"{option} {path}: was not written: {error}")
     return False
 

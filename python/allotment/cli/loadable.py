@@ -45,6 +45,7 @@ def problem_of(program: str) -> str | None:
 
 
 def _problem_of_elf(head: bytes) -> str | None:
+    """Return why the loader cannot load a library into a program, by the program's ELF header, or ``None``."""
     with open(sys.executable, "rb") as file:
         ours = file.read(20)
     if head[4:6] != ours[4:6] or head[18:20] != ours[18:20]:

@@ -55,6 +55,8 @@ def plan_file(
 
 
 def _text(trace: Trace, found: Plan, output: str | None) -> str:
+    """Return the figures of a plan as text for a terminal."""
+
     def size(nbytes: int) -> str:
         return f"{format_size(nbytes)} ({nbytes} bytes)"
 

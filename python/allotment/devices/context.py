@@ -157,7 +157,7 @@ class Context(Flags):
 
     @contextmanager
     def replaced(self, environ: Mapping[str, str]) -> Iterator[None]:
-        """Be a new context with other variables in a ``with`` block, and afterwards the old one again.
+        """Start anew with other environment variables in a ``with`` block, and restore the state at its end.
 
         Modules hold this object, so that its attributes change and not the object. ``allotment.testing.runtime`` does
         the same for the state of threads.
@@ -190,6 +190,7 @@ class Context(Flags):
             return self._state
 
     def _start(self) -> Ready:
+        """Make the logical devices and their pools from the current settings, once."""
         started_by = find_caller()
         with self.lock:
             if self._ready is not None:

@@ -41,7 +41,7 @@ class device:  # noqa: N801 - the name of TensorFlow's function
         if _context._ready is None and thread.state.graph is None:
             _context.ready()
         self._given = device_name
-        #: What the innermost entry set and replaced; ``None`` while the scope is not entered.
+        #: The requests that the innermost entry set and replaced; ``None`` while the scope is not entered.
         self._request: RequestedDevice | None = None
         self._outer: RequestedDevice
         #: Set by an entry that opened a scope of a graph.

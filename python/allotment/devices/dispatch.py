@@ -42,7 +42,7 @@ StrategyT = TypeVar("StrategyT")
 
 
 class ThreadState(Generic[GraphT, RecorderT, StrategyT]):
-    """What placement and the floors above it know of one thread."""
+    """The state of one thread that placement, graphs, tapes and strategies use."""
 
     __slots__ = (
         "__weakref__",
@@ -82,7 +82,7 @@ class ThreadState(Generic[GraphT, RecorderT, StrategyT]):
         self.graph, self.placement = graph, None
 
     def set_recorder(self, recorder: RecorderT | None) -> None:
-        """Tell a recorder of operations from now on; ``None`` tells no one. A thread has one recorder."""
+        """Pass operations to a recorder from now on, or to none for ``None``. A thread has one recorder."""
         if recorder is not self.recorder:
             self.placements, self._other_placements = self._other_placements, self.placements
             self.recorder, self.placement = recorder, None

@@ -32,7 +32,7 @@ class LogicalDeviceRuntime:
     plan: LogicalPlan
     #: The pool of its memory; ``None`` for the CPU, unless the environment asks for a pool.
     pool: Pool | None
-    #: What its values are arrays of; ``None`` for NumPy's arrays, in the pool's memory or in NumPy's own.
+    #: The array library of its values; ``None`` for NumPy's arrays, in the pool's memory or in NumPy's own.
     library: "ArrayLibrary | None" = None
     #: ``/job:localhost/replica:0/task:0/device:GPU:0``.
     name: str = field(init=False)
@@ -105,6 +105,7 @@ def _cpu(plan: LogicalPlan, settings: Settings, created: CreatedDevices) -> Logi
 
 
 def _gpu(plan: LogicalPlan, settings: Settings, created: CreatedDevices) -> LogicalDeviceRuntime:
+    """Return the logical device of a plan: an earlier one with the same pool, or a new one."""
     found = created.gpus.get(plan.index)
     if found is None:
         pool = _make_gpu_pool(plan, settings, created.memories)
@@ -151,6 +152,7 @@ def _cpu_limit(settings: Settings) -> Limit:
 
 
 def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[PhysicalDevice, HostMemory]) -> Pool:
+    """Make the pool of a logical GPU, over memory of a simulated or of a real GPU."""
     assert plan.physical.gpu is not None
     assert plan.limit is not None
     assert plan.growth is not None

@@ -42,6 +42,7 @@ def runner_of(runners: dict[Device, MemoryRunner], device: Device) -> MemoryRunn
 
 
 def _make_runner(device: Device) -> MemoryRunner:
+    """Make the function that calls others so that their arrays are in a device's memory."""
     context = contextvars.Context()
     # Divisions by zero and the like have a value and no warning, as in TensorFlow.
     context.run(np.seterr, all="ignore")

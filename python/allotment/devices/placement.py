@@ -25,7 +25,7 @@ _context: Final = context()
 
 
 class Placement:
-    """What the operations of a thread share while its device scope and the flags stay the same.
+    """The placement of a thread's operations while its device scope and the flags stay the same.
 
     Args:
         request: The name that the device scope requests; ``None`` outside of all scopes.
@@ -145,7 +145,7 @@ class Placement:
         )
 
     def _absent(self) -> str:
-        """Say what hides GPUs or what they lack, as further lines of an error about a requested GPU."""
+        """Return lines for an error about a requested GPU: what hides GPUs, or what they lack."""
         if self._request is None or self._request.kind != "GPU":
             return ""
         asked = [each for each in self._ready.devices if self._request.matches(parse(each.name))]

@@ -71,6 +71,7 @@ def plan_devices(configuration: Configuration) -> tuple[LogicalPlan, ...]:
 
 
 def _plan_gpus(configuration: Configuration) -> Iterator[LogicalPlan]:
+    """Yield the logical GPUs in the order of their numbers."""
     check_splits_together(configuration)
     wanted: list[tuple[int, Physical, Limit]] = []
     for gpu in configuration.visible_gpus:
@@ -90,6 +91,7 @@ def _plan_gpus(configuration: Configuration) -> Iterator[LogicalPlan]:
 
 
 def _limits(configuration: Configuration, physical: Physical) -> Sequence[Limit]:
+    """Return the limits of a GPU's logical devices."""
     assert physical.gpu is not None
     own = configuration.experimental_limits.get(physical.device)
     splits = splits_of(configuration, physical)
@@ -113,6 +115,7 @@ def _limits(configuration: Configuration, physical: Physical) -> Sequence[Limit]
 
 
 def _limit_of_whole(configuration: Configuration, gpu: Gpu) -> Limit:
+    """Return the limit of a GPU that is not split."""
     fraction = configuration.process_fraction
     if fraction > 1 and gpu.compute_capability < (6, 0):
         raise InternalError(

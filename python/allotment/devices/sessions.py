@@ -85,6 +85,7 @@ def _made(context: Context, configuration: Configuration) -> tuple[LogicalDevice
 
 
 def _configured(process: Configuration, options: SessionOptions) -> Configuration:
+    """Return the configuration of a session: the settings of the process, changed by the session's options."""
     configuration = Configuration(process.settings, process.physical)
     cpu, gpus = configuration.physical[0], list(configuration.gpus)
     configuration.splits[cpu.device] = [LogicalDeviceConfiguration()] * max(options.cpus, 0)

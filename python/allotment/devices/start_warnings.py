@@ -94,6 +94,7 @@ def _more_than_machine(devices: Sequence[LogicalDeviceRuntime]) -> Warnings:
 
 
 def _limit_warnings(device: LogicalDeviceRuntime, reserve: int | None) -> Warnings:
+    """Yield warnings: a limit too small for any request, a reserve larger than the GPU."""
     gpu, limit = device.physical.gpu, device.plan.limit
     if gpu is None or limit is None:
         return

@@ -123,6 +123,7 @@ def _shown(structure: Any) -> str:
 
 
 def _difference(one: Any, other: Any, check_types: bool) -> tuple[type[Exception], str] | None:
+    """Return the error for two structures that differ, or ``None``."""
     if is_nested(one) != is_nested(other):
         nested, single = (one, other) if is_nested(one) else (other, one)
         return (

@@ -71,7 +71,7 @@ class Comparison:
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """What the table says, in sentences with numbers; settings that the recording already had are not advised."""
+        """The result of the comparison in sentences with numbers, without settings that the recording already had."""
         peak = self.trace.program.peak_live
         if not peak:
             return ("The program allocates nothing.",)
@@ -197,6 +197,7 @@ def compare(
 
 
 def _pool(trace: Trace, policy: Policy, options: ReplayOptions, seconds: float) -> Compared:
+    """Return the limits that a program needs in a pool under a policy."""
     settings = asdict(options)
     del settings["limit"]
     granularity = max(_granularity(trace), options.limit_step)
@@ -212,7 +213,7 @@ def _pool(trace: Trace, policy: Policy, options: ReplayOptions, seconds: float) 
     return Compared(
         policy,
         limits.min_limit,
-        # What the search did not try may lie above, where it looks for a safe limit.
+        # Untried limits may lie above, in the range in which the search looks for a safe limit.
         limits.untried is None or limits.untried[0] > limits.min_limit,
         granularity,
         result.stats.peak_reserved,
@@ -222,6 +223,8 @@ def _pool(trace: Trace, policy: Policy, options: ReplayOptions, seconds: float) 
 
 
 def _caching(trace: Trace, policy: Policy, seconds: float) -> Compared:
+    """Return the limits that a program needs in the model of PyTorch's allocator."""
+
     def run(limit: int) -> CachingReplay:
         return replay_model(trace, policy, limit)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: How the library names its pool: the program and the number of the process.
 _POOL = re.compile(r".*\((\d+)\)")
 
-#: What follows the name that the program was given, for all processes and programs but the first.
+#: The suffix of a file's name, for all processes and programs but the first.
 _SUFFIX = re.compile(r"\.\d+(\.\d+)?")
 
 

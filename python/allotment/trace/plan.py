@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: What the header of a plan's file says that it is, and the version of the format.
+#: The kind of file in the header of a plan's file, and the version of the format.
 _KIND, _VERSION = "allotment plan", 1
 
 #: The most requests of a plan that is read.

@@ -38,7 +38,7 @@ class Trace:
     #: The program's name from the header; ``None`` without one.
     name: str | None
     program: Program
-    #: What the file says besides the events.
+    #: Facts in the file besides the events.
     origin: Origin = field(default=Origin("npz"))
     #: The stream of each event, numbered from 0 on; ``None`` if the file has no streams.
     stream: "memoryview[int] | None" = None

@@ -19,6 +19,7 @@ def programs(path: str, events: Events) -> list[Columns]:
 
 
 def _program(path: str, events: Events, number: int) -> Columns:
+    """Return the program of one recorded pool."""
     blocks = BlockEvents()
     refusals: list[RecordedRefusal] = []
     for op, block, size, tag, time, thread in _rows(events, number):

@@ -33,7 +33,7 @@ class RecordedRefusal:
 
     @property
     def text(self) -> str:
-        """What was asked for and why it failed, in sentences."""
+        """The request and the reason of its failure, in sentences."""
         said = [f"{self.place}: {_size(self.requested)} asked for with {_size(self.live)} live"]
         if self.reserved is not None:
             said[0] += f" and {_size(self.reserved)} reserved"
@@ -49,6 +49,7 @@ class RecordedRefusal:
         return ". ".join(said) + "."
 
     def _free_bytes(self, reserved: int) -> str:
+        """Return a sentence about the free bytes at a refusal: full, fragmented, or enough."""
         free = max(reserved - self.live, 0)
         if free < self.requested:
             return f"The {_size(free)} reserved and not live would not have sufficed: the memory was full"
@@ -70,7 +71,7 @@ class RecordedRefusal:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a file says about a recorded program besides its events. Amounts are in bytes as requested."""
+    """Facts about a recorded program in its file, besides its events. Amounts are in bytes as requested."""
 
     kind: Kind
     #: The device, or TensorFlow's allocator; ``None`` if the file has one program only and does not say.
@@ -81,7 +82,7 @@ class Origin:
     live_at_end: int = 0
     #: Number of streams that blocks were allocated on.
     streams: int = 1
-    #: What the recorded allocator held from the device; ``None`` if the file does not say.
+    #: Bytes that the recorded allocator had reserved from the device; ``None`` if the file does not say.
     reserved_at_end: int | None = None
     recorded_peak_reserved: int | None = None
     #: Sentences on what the file cannot tell; empty if it has every event of the program.

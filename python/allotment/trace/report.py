@@ -118,6 +118,7 @@ class Report:
         }
 
     def _origin_figures(self) -> dict[str, Any]:
+        """Return the facts about the recording for the report in JSON."""
         origin = self.trace.origin
         if origin.kind in ("npz", "lifetimes"):
             return {"kind": origin.kind}

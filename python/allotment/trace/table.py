@@ -45,6 +45,7 @@ def render_table(reports: Sequence[Report], stream: TextIO) -> str:
 
 
 def _full_table(report: Report, width: int | None, bold: Callable[[str], str]) -> list[str]:
+    """Return the lines of a report on one replay."""
     rows: list[tuple[str, str, str]] = []
 
     def line(label: str, text: str, exact: str = "") -> None:
@@ -129,6 +130,7 @@ def _recorded_facts(origin: Origin) -> Iterator[tuple[str, str]]:
 
 
 def _summary_table(reports: Sequence[Report]) -> list[str]:
+    """Return the lines of a table with a row for each replay."""
     limits = ["limit"] if reports[0].limits is None else ["smallest limit", "safe limit", "search"]
     figures = ["events", *limits, "peak live", "peak in use", "peak reserved", "regions", "grants", "refused"]
     rows = [["trace", *figures, "first refused", "ns/event"]]

@@ -36,7 +36,7 @@ pub(crate) fn read_plain_pickle<'py>(py: Python<'py>, data: &[u8]) -> PyResult<B
     Machine { py, data, at: 0, start: 0, stack: Vec::new(), marks: Vec::new(), memo: HashMap::new() }.run()
 }
 
-/// Where the reader is, and what it has built so far.
+/// The reader's position in the pickle, and the values that it has built so far.
 struct Machine<'py, 'data> {
     py: Python<'py>,
     data: &'data [u8],

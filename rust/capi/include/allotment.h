@@ -182,7 +182,7 @@ typedef struct allotment_stats {
   uint64_t num_refused;
   // The part of `free` that thread caches keep.
   uint64_t thread_cached;
-  // Those of `num_allocs` that a thread cache served.
+  // The part of `num_allocs` that thread caches served.
   uint64_t num_from_thread_caches;
   // How often a page of an elastic pool received memory.
   uint64_t num_commits;

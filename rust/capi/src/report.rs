@@ -45,7 +45,7 @@ pub struct PoolStats {
     pub num_refused: u64,
     /// The part of `free` that thread caches keep.
     pub thread_cached: u64,
-    /// Those of `num_allocs` that a thread cache served.
+    /// The part of `num_allocs` that thread caches served.
     pub num_from_thread_caches: u64,
     /// How often a page of an elastic pool received memory.
     pub num_commits: u64,

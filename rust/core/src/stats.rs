@@ -46,7 +46,7 @@ pub struct Stats {
     pub largest_requested: u64,
     /// Allocations ever made; zero-byte requests do not count.
     pub num_allocs: u64,
-    /// Those of `num_allocs` that a thread cache served.
+    /// The part of `num_allocs` that thread caches served.
     pub num_from_thread_caches: u64,
     /// Live allocations.
     pub num_live: u64,

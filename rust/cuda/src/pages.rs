@@ -59,7 +59,7 @@ impl MappedPages {
     }
 }
 
-/// What a call has done so far.
+/// The steps that a call has done so far.
 #[derive(Debug, Default)]
 struct Progress {
     handles: Vec<Handle>,

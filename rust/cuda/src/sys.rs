@@ -81,7 +81,7 @@ pub(crate) const OUT_OF_MEMORY: Status = 2;
 /// The process is ending, and the driver has ended before.
 pub(crate) const DEINITIALIZED: Status = 4;
 pub(crate) const NOT_INITIALIZED: Status = 3;
-/// What `cuInit` and `cuDeviceGetCount` answer where the driver is installed and no GPU is there or left by the mask.
+/// The status of `cuInit` and `cuDeviceGetCount` where the driver is installed and no GPU is there or left by the mask.
 pub(crate) const NO_DEVICE: Status = 100;
 /// The work before an event is not done.
 pub(crate) const NOT_READY: Status = 600;

@@ -104,7 +104,7 @@ fn every_call_of_an_elastic_pool_fails_in_turn() {
         }
         pool.trim().expect("usable");
         pool.check().expect("a pool in order");
-        // What the trim had to say, and what it left.
+        // The error of the trim, and the state that it left.
         if let Err(error) = pool.allocate(MIB).map(|allocation| pool.free(allocation.address).expect("live"))
         {
             texts.push(error.to_string());

@@ -68,7 +68,7 @@ fn pages_move_with_their_memory() {
     assert!(bytes_at(pages(range, 0, 4)).iter().all(|&byte| byte == 7));
     assert!(bytes_at(pages(range, 200, 8)).iter().all(|&byte| byte == 7), "the same memory");
     assert_eq!((stand_in.outstanding().bytes, stand_in.outstanding().mappings), (64 * MIB, 32));
-    // What lies in several mappings is read and written as one.
+    // Bytes in several mappings are read and written as one.
     let mut found = vec![0; 5 << 20];
     pool.write(range.address + 200 * PAGE + 1, &vec![9; found.len()]).unwrap();
     pool.read(range.address + 200 * PAGE + 1, &mut found).unwrap();

@@ -11,7 +11,7 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, m
 /// Spans of at least this size are aligned to it, so that the system can back them with huge pages.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
-/// What a new mapping allows.
+/// The accesses that a new mapping allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Nothing,

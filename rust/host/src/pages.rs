@@ -216,7 +216,7 @@ impl PageSource for HostMemory {
         let is_huge = is_huge && source_is_huge;
         let all_moved = mover.move_pages(from, to, is_huge);
         if !all_moved || is_huge {
-            // What could not be moved is discarded, and the target gets its memory from the first write to it. This
+            // A page that could not be moved is discarded, and the target gets its memory from the first write to it. This
             // also frees the page tables, without which the kernel uses a huge page at the next first write.
             let discarded = mapping::discard(from);
             if !all_moved && discarded.is_err() {

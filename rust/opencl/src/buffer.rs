@@ -114,7 +114,7 @@ impl Context {
     }
 }
 
-/// What OpenCL calls. A panic ends here.
+/// Calls a closure when OpenCL destroys a buffer. A panic ends here.
 unsafe extern "C" fn call<F: FnOnce()>(_buffer: Handle, data: *mut c_void) {
     // SAFETY: of `with_end`, which OpenCL passes once.
     let destroyed = unsafe { Box::from_raw(data.cast::<F>()) };

@@ -14,7 +14,7 @@ use crate::sys::{self, Destroyed, Functions, Handle, Part, Status};
 #[derive(Debug, Clone, Copy)]
 pub struct OpenCl(&'static Opened);
 
-/// Those that were opened, by path and process. Never dropped: buffers refer to them without counting, as making one takes
+/// The opened libraries, by path and process. Never dropped: buffers refer to them without counting, as making one takes
 /// less than a tenth of a microsecond.
 static OPENED: Mutex<Vec<(String, OpenCl)>> = Mutex::new(Vec::new());
 

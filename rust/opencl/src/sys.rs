@@ -10,7 +10,7 @@ use crate::error::OpenClError;
 pub(crate) type Status = i32;
 /// A pointer that only OpenCL follows: `cl_context`, `cl_command_queue`, `cl_mem`, `cl_event`.
 pub(crate) type Handle = *mut c_void;
-/// What is called when a buffer is destroyed.
+/// The function that OpenCL calls when a buffer is destroyed.
 pub(crate) type Destroyed = unsafe extern "C" fn(buffer: Handle, data: *mut c_void);
 
 /// `cl_buffer_region`.

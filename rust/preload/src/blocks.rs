@@ -26,7 +26,7 @@ const SMALL_PAGES: u64 = 64 << 10;
 /// Free pages keep their memory up to this part of what is in use, unless the setting is more.
 const KEPT_PART: u64 = 4;
 
-/// What sets the limit, for reports.
+/// The option that sets the limit, for reports.
 pub(crate) const LIMIT_SET_BY: &str = "--limit";
 
 /// Requests of fewer bytes go to the real allocator: all of them before there is a pool.

@@ -106,7 +106,7 @@ unsafe extern "C" fn realloc_large(block: *mut c_void, bytes: usize) -> *mut c_v
             }
             return resizing::move_out(block, held, bytes);
         }
-        // Whatever its size was: the usable bytes of a small block may be as many as those of a large one.
+        // For any size: the usable bytes of a small block may be as many as those of a large one.
         if blocks::are_large(bytes)
             && let Some(moved) = blocks::allocate(bytes, ALIGNMENT, false)
         {

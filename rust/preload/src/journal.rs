@@ -31,7 +31,7 @@ const DIGITS: usize = 8;
 const MIN_GROWTH: usize = 1 << 20;
 const MAX_GROWTH: usize = 64 << 20;
 
-/// What happened, as the journal's column `op` has it.
+/// A kind of event, as in the journal's column `op`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Event {
     Allocated = 1,
@@ -46,7 +46,7 @@ struct Journal {
     identity: (u64, u64),
     map: *mut u8,
     mapped: usize,
-    /// Where the next row goes, and where the number of rows of its block is.
+    /// The positions of the next row, and of the number of rows of its block.
     next: usize,
     count_at: usize,
     rows: usize,

@@ -39,7 +39,7 @@ macro_rules! real {
             )*
         }
 
-        /// What the addresses lead to at first.
+        /// The functions that the addresses lead to at first.
         mod early {
             use super::*;
             $(

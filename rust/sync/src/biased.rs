@@ -80,7 +80,7 @@ struct Acquisitions {
     unbiased: AtomicBool,
 }
 
-/// Where a thread waits for an owner that stays inside for long.
+/// The condition on which a thread waits for an owner that stays inside for long.
 struct Departure {
     awaited: AtomicBool,
     mutex: Mutex<()>,

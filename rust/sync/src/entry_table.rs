@@ -46,7 +46,7 @@ pub struct Entry {
 pub struct Found {
     /// The entry.
     pub entry: Entry,
-    /// Where it is.
+    /// The place of the entry in the table.
     pub place: Place,
 }
 

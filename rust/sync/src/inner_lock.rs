@@ -24,7 +24,7 @@ use crate::primitives::{
 const AWAKE: u32 = 1;
 /// Flag of [`InnerLock::waiters`]: a sleeping thread shall get the lock at the next release.
 const STARVES: u32 = 2;
-/// What each sleeping thread adds to [`InnerLock::waiters`].
+/// The number that each sleeping thread adds to [`InnerLock::waiters`].
 const SLEEPER: u32 = 4;
 
 /// The first pause between two looks, in nanoseconds. Each is twice as long as the one before, up to the longest.
@@ -44,7 +44,7 @@ pub(crate) struct InnerLock {
     handed_over: Condvar,
 }
 
-/// What a sleeping thread waits for.
+/// The condition that a sleeping thread waits for.
 struct Wakeups {
     /// A thread that sleeps is to be the one awake.
     wakes_one: bool,

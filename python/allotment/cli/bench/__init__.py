@@ -22,7 +22,7 @@ from allotment.trace import TraceError, read_traces
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where a benchmark ran."""
+    """The machine on which a benchmark ran."""
 
     allotment: str
     python: str
@@ -75,7 +75,7 @@ def run_bench(
     with progress(len(workloads), long=True) as steps:
         while workloads:
             steps.begin(f"measuring {one_line(workloads[0].name)}")
-            # What a workload leaves of its time goes to the others.
+            # The time that a workload does not use goes to the others.
             share = max(seconds - sum(one.seconds for one in found), 0) / len(workloads)
             found.append(measure(workloads.pop(0), share))
     machine = Machine(

@@ -35,7 +35,7 @@ class Allocator:
 
 
 class _DlInfo(ctypes.Structure):
-    """What ``dladdr`` says."""
+    """The structure that ``dladdr`` fills in."""
 
     _fields_ = (
         ("file", ctypes.c_char_p),

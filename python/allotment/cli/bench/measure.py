@@ -33,10 +33,10 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What all contenders do. The first one is the one that others are compared with."""
+    """A program that all contenders run; the first contender is the one that others are compared with."""
 
     name: str
-    #: What the figures are of: an event, or a pair of calls.
+    #: The unit of the figures: an event, or a pair of calls.
     unit: str
     contenders: Sequence[Contender]
     threads: int = 1
@@ -63,7 +63,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a workload took each contender, without the workload: its pools hold memory."""
+    """The times of each contender in a workload. It does not keep the workload, as its pools hold memory."""
 
     name: str
     unit: str

@@ -70,6 +70,7 @@ def _allocations(pool: Pool) -> Callable[[], None]:
 
 
 def _arrays(nbytes: int, pool: Pool | None) -> Callable[[], None]:
+    """Return a loop that makes NumPy arrays of a size, in a pool or in NumPy's own memory."""
     import numpy as np
 
     empty, byte = np.empty, np.uint8

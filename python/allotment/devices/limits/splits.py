@@ -153,6 +153,7 @@ def _check_against_first(
     gpu: Physical,
     splits: Sequence[LogicalDeviceConfiguration],
 ) -> None:
+    """Check that the splits of a GPU set the same options as those of the first GPU."""
     assert gpu.gpu is not None
     if bool(_ordinals(splits)) != bool(_ordinals(first)):
         raise _invalid(

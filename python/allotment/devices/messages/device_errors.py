@@ -26,7 +26,7 @@ def explained(kind: type[_Error], text: str, detail: str, *, recorded: bool) -> 
 
 
 def expected_device(what: str, value: object, instead: str, *, of_many: str = "loop over it") -> str:
-    """Say that the function that the program called takes one device, and what to do.
+    """Return a text: the called function takes one device, and what to pass instead.
 
     Args:
         what: What the function takes, such as ``"PhysicalDevice"``.

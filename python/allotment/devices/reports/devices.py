@@ -122,6 +122,7 @@ def _report_physical(physical: Physical, *, visible: bool) -> PhysicalReport:
 
 
 def _report_logical(device: LogicalDeviceRuntime) -> LogicalReport:
+    """Return the report of a logical device."""
     limit, growth = device.plan.limit, device.plan.growth
     stats = None if device.pool is None else device.pool.stats()
     return LogicalReport(

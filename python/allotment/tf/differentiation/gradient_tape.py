@@ -1,6 +1,6 @@
 """``tf.GradientTape``: records eager operations and computes gradients of their results.
 
-The file is longer than most because it holds one public class with its documentation.
+Longer than 300 lines: one public class with its documentation.
 """
 
 import logging

@@ -214,7 +214,7 @@ class Graph(NodeLookup, Collections):
         found: dict[Operation, None] = {}
         for each in self._controls:
             for before in each or ():
-                # What waits for it already need not say so again.
+                # A node that has it as an input waits for it anyway.
                 if all(tensor._op is not before for tensor in operation._inputs):
                     found[before] = None
         operation._control_inputs = tuple(found)

@@ -53,7 +53,7 @@ def in_blocks(
 def pair_in_blocks(
     kernel: Callable[Concatenate[Array, Array, Array, _Parameters], Any],
 ) -> Callable[Concatenate[Array, Array, _Parameters], Array]:
-    """Do the same with two inputs of one type that are broadcast to each other."""
+    """Compute in blocks, as above, with two inputs of one type that are broadcast to each other."""
 
     def call(x: Array, y: Array, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> Array:
         shape = x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape)

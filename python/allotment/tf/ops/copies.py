@@ -37,7 +37,7 @@ def _copy_to(tensor: EagerTensor, kind: str, index: Any) -> EagerTensor:
     for device in context().ready().devices:
         if device.kind == kind and str(device.index) == str(index):
             placement = current_placement()
-            # What kernels of a GPU keep in host memory stays there.
+            # Types that kernels of a GPU keep in host memory stay there.
             keeps = kind == "GPU" and tensor._dtype in (int32, string)
             home = placement.host if keeps else device
             array = compute(

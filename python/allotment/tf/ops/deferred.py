@@ -24,7 +24,7 @@ class Deferred:
     def __init__(self, tensor: Any, known: PartlyKnown | None) -> None:
         #: The tensor: a whole number, a vector of them, or a matrix.
         self.tensor = tensor
-        #: What is known of a vector while the graph is built; ``None`` where not even its length is.
+        #: The elements of a vector that are known while the graph is built; ``None`` where not even its length is.
         self.known = known
 
     def __len__(self) -> int:

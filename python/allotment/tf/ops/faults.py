@@ -14,7 +14,7 @@ from allotment.tf.tensors.dtype import BY_NUMPY, DType
 #: Texts of NumPy's ``ValueError`` for arrays that no address space holds.
 _TOO_LARGE: Final = ("array is too big", "iterator is too large", "Maximum allowed dimension exceeded")
 
-#: What error texts call floating-point types.
+#: Names of floating-point types in error texts.
 ERROR_NAMES: Final = {"float16": "half", "float32": "float", "float64": "double"}
 
 #: The largest request that a pool counts.
@@ -223,4 +223,5 @@ def _line(op: str, device: Device, home: Device, name: str | None, what: str) ->
 
 
 def _head(op: str, device: Device) -> str:
+    """Return the start of TensorFlow's error texts for an operation on a device."""
     return f"{{{{function_node __wrapped__{op}_device_{device.name}}}}} "

@@ -24,7 +24,7 @@ ShapeFunction = Callable[..., Sequence[tuple[DType, Any]]]
 
 
 class Gradient(NamedTuple):
-    """How to go back through an operation: from the gradients of its outputs to those of its inputs."""
+    """The gradient of an operation: makes gradients of its inputs from those of its outputs."""
 
     #: Takes the call and the gradient of each output, returns that of each input, ``None`` for one that has none.
     #: It is made of public operations, so that it can be recorded itself. Without it the operation is a constant.
@@ -71,7 +71,7 @@ class Operation:
     makes_tuple: bool = False
     #: Element type of the result: ``None`` means whatever the array has.
     result: DType | None = None
-    #: What a GPU's kernel keeps in host memory.
+    #: The types that a GPU's kernel keeps in host memory.
     host: Host = Host.INT32
     #: Whether the kernel reads its inputs where they are: single numbers that say what to make.
     reads_anywhere: bool = False

@@ -38,7 +38,7 @@ _FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 #: Up to here Python compares faster than NumPy starts.
 _SHORT: Final = 64
 
-#: What kind of element a type of Python's or NumPy's is. A sequence is one, too, and so is what has no tensor.
+#: Kinds of elements, by their Python or NumPy type; sequences and values without a tensor have kinds, too.
 _TRUTH, _NUMPY_TRUTH, _INTEGER, _NUMPY_INTEGER, _FLOAT, _DOUBLE, _HALF, _COMPLEX, _TEXT = range(9)
 _SEQUENCE, _TENSOR, _OTHER = range(9, 12)
 _KINDS: Final[dict[type, int]] = {
@@ -251,6 +251,7 @@ def _of_integers(leaves: list[Any] | Array, kinds: frozenset[int]) -> Array:
 
 
 def _of_reals(leaves: list[Any] | Array, dtype: DType, asked: DType | None) -> Array:
+    """Make an array of real numbers, or raise an error for a number that its type does not hold."""
     if asked is not None and dtype is float32:
         # It is cast next, and may be too large for float32 only.
         dtype = float64

@@ -1,6 +1,6 @@
 """``tf.Tensor`` and eager tensors: an array, its element type and its devices.
 
-The file is a little longer than most: the methods of one class, with their declarations for type checkers.
+Longer than 300 lines: the methods of one class, with their declarations for type checkers.
 """
 
 import itertools

@@ -109,6 +109,7 @@ class CheckpointManager:
         return path
 
     def _add_checkpoint(self, path: str) -> None:
+        """Add a checkpoint to the list, and delete the oldest ones above the number to keep."""
         self._prefixes = [each for each in self._prefixes if each != path]
         self._prefixes.append(path)
         removed = []

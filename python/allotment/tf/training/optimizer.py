@@ -36,12 +36,10 @@ class Optimizer(Slots):
     GATE_OP = 1
     GATE_GRAPH = 2
 
-    def __init__(self, use_locking: bool, name: str) -> None:
+    def __init__(self, use_locking: bool, name: str) -> None:  # noqa: ARG002 - assignments are atomic anyway
         if not name:
             raise ValueError("Must specify the optimizer name")
         super().__init__(name)
-        #: Has no effect, because assignments are atomic anyway.
-        self._use_locking = use_locking
 
     def get_name(self) -> str:
         """Return the optimizer's name."""

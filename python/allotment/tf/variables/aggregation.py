@@ -13,7 +13,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How values of several replicas are combined when they are assigned. As ``tf.VariableAggregation``."""
+    """The rule that combines values of several replicas when they are assigned. As ``tf.VariableAggregation``."""
 
     NONE = 0
     SUM = 1
@@ -22,7 +22,7 @@ class VariableAggregation(enum.Enum):
 
 
 class AggregationMethod:
-    """How several gradients of one tensor are added up; has no effect here. As ``tf.AggregationMethod``."""
+    """The rule that adds up several gradients of one tensor; it has no effect here. As ``tf.AggregationMethod``."""
 
     ADD_N = 0
     DEFAULT = 0

@@ -1,6 +1,6 @@
 """``tf.Variable``: a mutable value in the memory of one device.
 
-The file is longer than most because it holds one public class with its documentation.
+Longer than 300 lines: one public class with its documentation.
 """
 
 from collections.abc import Callable, Iterator
@@ -148,7 +148,7 @@ class Variable(LegacyVariable, Operands):
 
     @property
     def aggregation(self) -> VariableAggregation:
-        """How values of several replicas are combined when they are assigned."""
+        """The rule that combines values of several replicas when they are assigned."""
         return self._aggregation
 
     def value(self) -> EagerTensor:

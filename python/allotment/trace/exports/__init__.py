@@ -14,7 +14,7 @@ from allotment.trace.report import ReplayOptions
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """What is known of a format before its module is loaded."""
+    """A format, as it is known before its module is loaded."""
 
     #: Whether a file can have several programs.
     several: bool = False

@@ -33,6 +33,7 @@ def _parts(programs: Sequence[ReplayedProgram]) -> Iterator[bytes]:
 
 
 def _events(process: int, program: ReplayedProgram) -> Iterator[bytes]:
+    """Yield the events of a program in the format of Chrome's trace viewer."""
     yield _label("process_name", process, 0, program.title)
     columns = program.columns
     # A program without threads has its streams, or one thread.

@@ -68,7 +68,7 @@ def _points(program: ReplayedProgram, times: "NDArray[np.int64]", end: int) -> l
     where = program.group[allocations]
     np.add.at(total, where, program.change[allocations])
     np.add.at(blocks, where, 1)
-    # What is never freed lives to the end.
+    # An allocation that is never freed lives to the end.
     partner = program.partner[allocations]
     ends = np.where(partner < 0, end, times[partner])
     np.add.at(lifetimes, where, ends - times[allocations])

@@ -75,6 +75,7 @@ def write(file: Output, programs: Sequence[ReplayedProgram]) -> None:
 
 
 def _lines(program: ReplayedProgram) -> Iterator[bytes]:
+    """Yield the lines of a heaptrack file."""
     yield _HEADER
     yield f"X {one_line(program.title)}\nI {_PAGE_BYTES:x} 0\n".encode("utf-8", "backslashreplace")
     writer = _Writer(program)

@@ -38,6 +38,7 @@ def write(file: Output, programs: Sequence[ReplayedProgram]) -> None:
 
 
 def _lines(program: ReplayedProgram) -> Iterator[str]:
+    """Yield the lines of a Massif file: the snapshots of a program in order."""
     # A time in ms is shown as such, and events as instructions, of which Massif counts i.
     times = program.times(1_000_000)
     yield f"desc: allotment, {program.events} events"
@@ -67,6 +68,7 @@ def _snapshot_events(program: ReplayedProgram) -> list[int]:
 
 
 def _tree(program: ReplayedProgram, event: int) -> Iterator[str]:
+    """Yield the lines of a snapshot's tree: live bytes by the frames that allocated them."""
     root = _Node(None)
     for group, size in enumerate(program.lives(event)[0].tolist()):
         if size:

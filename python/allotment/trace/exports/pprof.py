@@ -67,6 +67,7 @@ def write(file: Output, programs: Sequence[ReplayedProgram]) -> None:
 
 
 def _fields(program: ReplayedProgram) -> Iterator[bytes]:
+    """Yield the encoded fields of a profile: sample types, samples, then the tables that they refer to."""
     tables = _Tables()
     for name, unit in VALUES:
         yield _message(1, _integer(1, tables.string(name)) + _integer(2, tables.string(unit)))

@@ -30,6 +30,7 @@ def write(file: Output, programs: Sequence[ReplayedProgram]) -> None:
 
 
 def _snapshot(programs: Sequence[ReplayedProgram]) -> Iterator[bytes]:
+    """Yield the pickle of a memory snapshot in PyTorch's format, in parts."""
     memo = Memo()
     devices = [_Device(program, number, memo) for number, program in enumerate(programs)]
     yield pickles.START + pickles.EMPTY_DICT + pickles.MARK
@@ -93,7 +94,7 @@ class _Device:
         for event, (op, size, partner, group, time, stream) in enumerate(rows):
             if size == 0:
                 continue
-            # What came before the recording is in the segments alone.
+            # Blocks from before the recording are in the segments alone.
             shown = event >= start
             if op == 1:
                 try:
@@ -141,6 +142,7 @@ class _Device:
         yield pickles.SETITEMS
 
     def _block(self, chunk: Chunk, event: int | None) -> bytes:
+        """Return a block of a segment, pickled."""
         text = self._memo.text
         return b"".join(
             (
@@ -194,6 +196,7 @@ class _Device:
         group: int | None,
         address_key: str = "addr",
     ) -> bytes:
+        """Return an entry of a device's trace, pickled."""
         text = self._memo.text
         return b"".join(
             (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Output(Protocol):
-    """What a format is written to: a file, or one that packs what it is given."""
+    """The file that a format is written to, which may compress it."""
 
     def write(self, content: bytes, /) -> object:
         """Write the content."""
@@ -109,6 +109,7 @@ class ReplayedProgram:
         return size, count
 
     def _groups(self) -> "tuple[NDArray[np.int64], list[str]]":
+        """Return the group of each event, and the texts of all groups: owners, else sizes."""
         import numpy as np
 
         if self.columns.owner is not None:

@@ -87,6 +87,7 @@ def _optional(archive: Archive, name: str, events: int) -> "memoryview[int] | No
 
 
 def _recorded(archive: Archive, header: dict[str, Any], *columns: "memoryview[int]") -> list[Columns]:
+    """Read the programs of a file that a recording of pools wrote."""
     import numpy as np
 
     from allotment.trace.journal import ROW, Events

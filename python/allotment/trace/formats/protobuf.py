@@ -55,6 +55,7 @@ class Message:
 
 
 def _fields(content: "memoryview[int]") -> "Iterator[tuple[int, int | memoryview[int]]]":
+    """Yield number and value of each field of an encoded message."""
     at = 0
     while at < len(content):
         key, at = _varint(content, at)

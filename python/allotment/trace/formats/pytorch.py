@@ -83,6 +83,7 @@ def _unpickle(path: str, content: bytes) -> Any:
 
 
 def _segments(path: str, segments: list[Any]) -> dict[int, _Segments]:
+    """Return the segments of a snapshot by device."""
     devices: dict[int, _Segments] = {}
     for number, segment in enumerate(segments):
         place = f"segments[{number}]"
@@ -116,6 +117,7 @@ def _requested(path: str, place: str, block: dict[str, Any]) -> int:
 
 
 def _device(path: str, device: int, trace: list[Any], segments: _Segments) -> Columns:
+    """Read the events of one device from its entries in a snapshot's trace."""
     events, entries, texts, stacks = BlockEvents(), Counter[str](), Counter[str](), Stacks()
     first_time: int | None = None
     refusals: list[tuple[int, RecordedRefusal]] = []

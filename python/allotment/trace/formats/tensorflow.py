@@ -94,6 +94,7 @@ def read_xplane(path: str, content: bytes) -> list[Columns]:
 
 
 def _xplane_events(path: str, space: Message) -> Iterator[_Event]:
+    """Yield the allocator's events in a profile."""
     for number, plane in enumerate(space.messages(1)):
         names = {entry.integer(1): entry.message(2).text(2) for entry in plane.messages(4)}
         if not {_ALLOCATION, _DEALLOCATION} & set(names.values()):
@@ -122,6 +123,7 @@ def _value(stat: Message, texts: dict[int, str]) -> int | str:
 def _event(
     path: str, place: str, picoseconds: int, name: str, figures: dict[str, Any], thread: int
 ) -> _Event:
+    """Return an event of the allocator, whose figures are checked."""
     numbers = []
     for key in _FIGURES:
         try:
@@ -147,6 +149,7 @@ def _programs(path: str, found: list[_Event]) -> list[Columns]:
 
 
 def _program(path: str, allocator: str, found: list[_Event]) -> Columns:
+    """Make the program of one allocator from its events."""
     events = BlockEvents()
     in_use = None
     out_of_order = 0

@@ -53,6 +53,7 @@ def write_image(
 
 
 def _draw_curves(drawing: Drawing, curves: Any, fragmentation: Any) -> None:
+    """Draw the memory over time: reserved, in use, live, and fragmentation."""
     import numpy as np
 
     points = np.frombuffer(drawing.picture.points, np.int64).reshape(-1, POINT_COLUMNS)
@@ -77,6 +78,7 @@ def _draw_curves(drawing: Drawing, curves: Any, fragmentation: Any) -> None:
 
 
 def _draw_blocks(drawing: Drawing, axes: Any) -> None:
+    """Draw the blocks in memory over time, each by itself or as shades."""
     import numpy as np
     from matplotlib.collections import PolyCollection
 

@@ -79,7 +79,7 @@ unsafe impl Send for Runtime {}
 // SAFETY: as above; an allocator is never changed.
 unsafe impl Sync for Allocator {}
 
-/// What `RegisterCustomOps` found, or the reason why it cannot be used.
+/// The functions that `RegisterCustomOps` received, or the reason why they cannot be used.
 enum Found {
     NotYet,
     Runtime(Runtime),

@@ -20,7 +20,7 @@ mod allocator;
 
 pub(crate) use allocator::OpenClAllocator;
 
-/// What a pool has to do with OpenCL.
+/// The buffers and queues of OpenCL that use a pool.
 #[derive(Default)]
 pub(crate) struct OpenClUse {
     /// The buffers that are the pool's regions, if they are.

@@ -14,7 +14,7 @@ use crate::size::size_argument;
 /// Cells of the grid of blocks that are not shown one by one: rows and columns.
 const GRID: (usize, usize) = (256, 512);
 
-/// What a picture of a replay shows. Amounts are in bytes, events are numbers from 0 on.
+/// The content of a picture of a replay. Amounts are in bytes, events are numbers from 0 on.
 #[pyclass(frozen, module = "allotment")]
 pub(crate) struct Picture {
     drawn: core::Picture,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-/// What every replay counts.
+/// The figures that every replay counts.
 #[pyclass(frozen, subclass, module = "allotment")]
 pub(crate) struct ReplayResult {
     pub(crate) refused: u64,

@@ -80,7 +80,7 @@ getters! {
     largest_requested: u64,
     /// Number of allocations since the pool was made, without those of zero bytes.
     num_allocs: u64,
-    /// Those of ``num_allocs`` that a thread cache served.
+    /// The part of ``num_allocs`` that thread caches served.
     num_from_thread_caches: u64,
     /// Number of live allocations.
     num_live: u64,

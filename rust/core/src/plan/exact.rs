@@ -50,7 +50,8 @@ pub(super) struct Exact<'a> {
     steps_left: u64,
 }
 
-/// Where the path to a node went last: what follows is not below it, and among equals not before it in the order.
+/// The last placement on the path to a node: the next one is not below it, and at the same offset not before it in
+/// the order.
 #[derive(Debug, Clone, Copy)]
 struct Last {
     offset: u64,

@@ -2,7 +2,7 @@
 
 use super::sections::{Block, Part, totals};
 
-/// What decides first; what is larger comes first.
+/// A property by which buffers are ordered, the largest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     /// Size in bytes.
@@ -56,7 +56,7 @@ pub(super) fn order(part: &Part, keys: &[Key]) -> Vec<u32> {
 
 /// Returns the most bytes that live at once in the sections of each block.
 pub(super) fn pressures(blocks: &[Block], sections: usize) -> Vec<u64> {
-    // The maximum of each run of a power of two of sections.
+    // `levels[k]` has the maximum of each run of 2^k sections.
     let mut levels = vec![totals(blocks, sections)];
     let mut step = 1;
     while let Some(last) = levels.last()

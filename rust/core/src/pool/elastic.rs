@@ -8,7 +8,7 @@ use crate::source::{Grant, PageSource, ReserveError, SourceFailure};
 use crate::tables::decisions::Decision;
 use crate::tables::{Allocation, ChunkRequest, PagePlan, Planned};
 
-/// What a refusal by the source makes a request try next.
+/// The next attempt to serve a request, after a refusal by the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attempt {
     /// Memory from the source where the policy wants it.

@@ -21,7 +21,7 @@ use crate::chunk::Chunk;
 use crate::error::Unusable;
 use crate::tables::Allocation;
 
-/// What happened.
+/// A kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub enum EventKind {
@@ -37,7 +37,7 @@ pub enum EventKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct PoolEvent {
-    /// What happened.
+    /// A kind of event.
     pub kind: EventKind,
     /// Nanoseconds since the log was made.
     pub nanoseconds: u64,

@@ -36,7 +36,7 @@ pub(super) struct State {
     /// The activity at which a trim had discarded all free memory; `None` before the first trim and after a failed
     /// one.
     pub(super) discarded_at: Option<u64>,
-    /// What a paused pool kept.
+    /// The content that a paused pool keeps.
     pub(super) paused: Option<Paused>,
 }
 

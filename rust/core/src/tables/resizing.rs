@@ -6,7 +6,7 @@ use crate::tables::decisions::Decision;
 use crate::tables::free_target::FreeTarget;
 use crate::units::round_up;
 
-/// What a resize does with the end of a chunk that the request no longer needs.
+/// The use that a resize makes of the end of a chunk that the request no longer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tail {
     /// It becomes free.

@@ -79,7 +79,7 @@ proptest! {
         let allocation = allocator.try_allocate(request).expect("the padding is for any start");
         prop_assert!(allocation.address.is_multiple_of(alignment));
         prop_assert!(allocation.address >= region.address && allocation.address + bytes <= region.end());
-        // What lies before and behind it is free.
+        // The bytes before and behind it are free.
         prop_assert_eq!(allocation.size, round_up(bytes));
         prop_assert_eq!(crate::tables::check::check(&allocator), Ok(()));
 

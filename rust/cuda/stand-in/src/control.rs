@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use crate::state::with_state;
 use crate::status::Status;
 
-/// What was taken from the driver and not given back.
+/// Counts of objects that were taken from the driver and not given back.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct Outstanding {

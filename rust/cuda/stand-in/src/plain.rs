@@ -5,7 +5,7 @@ use crate::host::HostSpan;
 use crate::state::{Plain, call_initialized};
 use crate::status::{INVALID_VALUE, OUT_OF_MEMORY, Status};
 
-/// What the driver rounds sizes up to.
+/// The multiple to which the driver rounds sizes up.
 const UNIT: u64 = 512;
 
 #[unsafe(no_mangle)]

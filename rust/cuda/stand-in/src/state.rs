@@ -15,7 +15,7 @@ use crate::streams::Streams;
 pub(crate) struct State {
     /// The process that initialized the driver; 0 before.
     pub(crate) process: u32,
-    /// What a test has set; otherwise the environment counts.
+    /// The settings of a test; without them, those of the environment count.
     pub(crate) configured: Option<Settings>,
     /// The visible devices, once initialized.
     pub(crate) devices: Vec<DeviceState>,

@@ -23,7 +23,7 @@ const FIRST_EVENT: u64 = 0xE000;
 pub(crate) struct Streams {
     /// Live streams: handle to number. A handle is used again, as the driver may do, and a number is not.
     handles: BTreeMap<u64, u64>,
-    /// What comes before the next work of each stream, by its number.
+    /// The work that comes before the next work of each stream, by its number.
     clocks: BTreeMap<u64, Clock>,
     /// Live events: handle to what comes before it.
     events: BTreeMap<u64, Clock>,

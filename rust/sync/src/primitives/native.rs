@@ -65,7 +65,7 @@ impl Waited {
         self.0.elapsed().as_nanos() >= u128::from(nanoseconds)
     }
 
-    /// Returns the rest of that many nanoseconds; all of them if they have passed.
+    /// Returns how much of a number of nanoseconds is left since the start; all of it if nothing is left.
     pub(crate) fn rest_of(&self, nanoseconds: u64) -> Duration {
         let all = Duration::from_nanos(nanoseconds);
         all.checked_sub(self.0.elapsed()).filter(|rest| !rest.is_zero()).unwrap_or(all)

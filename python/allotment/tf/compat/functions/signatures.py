@@ -106,6 +106,7 @@ def as_in_1(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def _with_parameters(function: Callable[..., Any], parameters: str) -> Callable[..., Any]:
+    """Return a function with TensorFlow 1's parameters that calls a function with today's."""
     signature, today = _signature(parameters)
 
     @functools.wraps(function)

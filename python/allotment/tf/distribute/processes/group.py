@@ -141,7 +141,7 @@ class ProcessGroup:
         return np.split(whole, np.cumsum(sizes)[:-1])
 
     def fail(self, error: BaseException) -> None:
-        """Tell the others that a step failed here, so that those that wait for this process in that step raise."""
+        """Send the others the error of a step that failed here: processes that wait for this one in that step raise."""
         if self.lost is None:
             self._failed_after = self._done
             self._failed = {
@@ -154,7 +154,7 @@ class ProcessGroup:
         self._set_lost(self.rank, _error_text(error))
 
     def finish(self) -> None:
-        """Tell the others that this process ends, and wait until they end or the group is lost."""
+        """Send the others that this process ends, and wait until they end or the group is lost."""
         self._messages.send(Kind.FINISHED, "", self._others)
         while self.lost is None and len(self._finished) < len(self._others):
             self._receive()

@@ -1,6 +1,6 @@
 """Nodes of a graph: recorded operations, and the tensors that they will make.
 
-Operations, tensors and the interface of graphs refer to each other, so they share a file of more than 300 lines.
+Longer than 300 lines: operations, tensors and the interface of graphs refer to each other.
 """
 
 from collections.abc import Iterable, Sequence

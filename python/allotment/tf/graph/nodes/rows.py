@@ -22,7 +22,7 @@ ANY_SHAPE: Final = "any shape"
 INITIALIZED_VALUE: Final = operation(
     "InitializedValue", lambda array: array, shape=unchanged, host=Host.NEVER
 )
-#: What stands for an iterator over a data set, what starts it, and what gives its next element.
+#: Rows for an iterator over a data set: the iterator, its start, and its next element.
 ITERATOR: Final = operation("IteratorV2", lambda: None, shape=stated, kinds=CPU_ONLY, host=Host.NEVER)
 MAKE_ITERATOR: Final = operation("MakeIterator", lambda: (), shape=stated, kinds=CPU_ONLY, effect_only=True)
 GET_NEXT: Final = operation("IteratorGetNext", lambda: None, shape=stated, kinds=CPU_ONLY, host=Host.NEVER)

@@ -39,7 +39,7 @@ _VirtualDevices.__name__ = _VirtualDevices.__qualname__ = "VirtualDevices"
 
 
 class GPUOptions(Message):
-    """What a session asks of GPUs. As ``tf.compat.v1.GPUOptions``."""
+    """Options of GPUs in a session. As ``tf.compat.v1.GPUOptions``."""
 
     Experimental = _GPUExperimental
     FIELDS: ClassVar = {
@@ -56,7 +56,7 @@ class GPUOptions(Message):
 
 
 class OptimizerOptions(Message):
-    """How TensorFlow would optimize a graph; kept, without effect."""
+    """Options of TensorFlow's optimizations of graphs; kept, without effect."""
 
     L1, L0 = 0, -1
     DEFAULT, OFF, ON_1, ON_2 = 0, -1, 1, 2
@@ -70,7 +70,7 @@ class OptimizerOptions(Message):
 
 
 class GraphOptions(Message):
-    """How a session treats its graph. As ``tf.compat.v1.GraphOptions``; ``place_pruned_graph`` has its effect."""
+    """Options of a session's graph. As ``tf.compat.v1.GraphOptions``; ``place_pruned_graph`` has its effect."""
 
     FIELDS: ClassVar = {
         "enable_recv_scheduling": Field(2, bool),
@@ -141,7 +141,7 @@ class AllocationRecord(Message):
 
 
 class AllocatorMemoryUsed(Message):
-    """What one node took of one pool."""
+    """The memory that one node took from one pool."""
 
     FIELDS: ClassVar = {
         "allocator_name": Field(1, str),
@@ -154,7 +154,7 @@ class AllocatorMemoryUsed(Message):
 
 
 class NodeExecStats(Message):
-    """How one node ran."""
+    """Times and memory of one node."""
 
     FIELDS: ClassVar = {
         "node_name": Field(1, str),
@@ -168,19 +168,19 @@ class NodeExecStats(Message):
 
 
 class DeviceStepStats(Message):
-    """How the nodes of one device ran."""
+    """Times and memory of the nodes on one device."""
 
     FIELDS: ClassVar = {"device": Field(1, str), "node_stats": Field(2, NodeExecStats, repeated=True)}
 
 
 class StepStats(Message):
-    """How a run went, device by device."""
+    """Times and memory of one run, by device."""
 
     FIELDS: ClassVar = {"dev_stats": Field(1, DeviceStepStats, repeated=True)}
 
 
 class RunMetadata(Message):
-    """What a run with a trace level tells of itself. As ``tf.compat.v1.RunMetadata``."""
+    """The record of a run that has a trace level. As ``tf.compat.v1.RunMetadata``."""
 
     FIELDS: ClassVar = {"step_stats": Field(1, StepStats)}
 

@@ -16,7 +16,7 @@ from allotment.tf.tensors.tensor import Tensor
 Array = npt.NDArray[Any]
 
 _NESTS: Final = (list, tuple, range)
-#: What an element may be that is to become a type, by NumPy's sort of it.
+#: The Python types of elements that can become a type, by NumPy's kind of the type.
 _SORTS: Final[dict[str, tuple[type, ...]]] = {
     "b": (bool,),
     "i": (Integral, np.integer),

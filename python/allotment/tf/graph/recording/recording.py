@@ -39,7 +39,7 @@ class Recording(Placement):
         self.logging = False
         self.policy = "silent"
         self.graph = graph
-        #: What constants are called that are made of operands.
+        #: The names of constants that are made of operands.
         self._operands: dict[int, str] = {}
 
     def check(self, op: str, name: str | None) -> None:  # noqa: ARG002 - a placement's signature
@@ -94,7 +94,7 @@ class Recording(Placement):
         return self.graph.add(CONST, (), [output], (_frozen(array),), name=name)._outputs[0]
 
     def source(self, op: str, seed: int | None) -> Start | Shared:
-        """Where a node starts to draw random numbers, by the seeds of the graph and of the operation."""
+        """Return the start of a node's random numbers, by the seeds of the graph and of the operation."""
         graph = self.graph
         if seed is not None:
             return Start("seeds", op, "none" if graph.seed is None else graph.seed, seed)
@@ -104,7 +104,7 @@ class Recording(Placement):
         return Start("graph", op, graph.seed, graph._unseeded)
 
     def fixed_source(self, numbers: Sequence[int]) -> Fixed:
-        """Where a stateless operation starts to draw in every run."""
+        """Return the start of a stateless operation's random numbers, the same in every run."""
         return Fixed("stateless", *numbers)
 
     def numbers(self, value: Any, what: str = "an argument must be whole numbers") -> Any:

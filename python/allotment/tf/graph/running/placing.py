@@ -122,12 +122,12 @@ def _candidates(
     operation: Operation, members: list[Operation], devices: Sequence[Device], soft: bool
 ) -> list[Device]:
     """Return the devices that suit a group, the best first."""
-    wish = DeviceName()
+    request = DeviceName()
     for member in members:
-        wish = _merged(wish, _wish_of(member), member, members, soft)
+        request = _merged(request, _request_of(member), member, members, soft)
     kinds = [kind for kind in ("GPU", "CPU") if all(kind in kinds_of(member) for member in members)]
-    wishes = [wish, replace(wish, kind=None, index=None)] if soft else [wish]
-    for each in wishes:
+    requests = [request, replace(request, kind=None, index=None)] if soft else [request]
+    for each in requests:
         found = [
             device
             for kind in kinds
@@ -136,10 +136,10 @@ def _candidates(
         ]
         if found:
             return found
-    raise _refusal(operation, members, wish, devices)
+    raise _refusal(operation, members, request, devices)
 
 
-def _wish_of(operation: Operation) -> DeviceName:
+def _request_of(operation: Operation) -> DeviceName:
     name = parse_runtime_slashes(operation._device)
     if name is None:
         text = f"Malformed device specification '{operation._device}' in node: {{{{node {operation._name}}}}}"
@@ -148,38 +148,39 @@ def _wish_of(operation: Operation) -> DeviceName:
 
 
 def _merged(
-    wish: DeviceName, other: DeviceName, operation: Operation, members: list[Operation], soft: bool
+    request: DeviceName, other: DeviceName, operation: Operation, members: list[Operation], soft: bool
 ) -> DeviceName:
+    """Return a device request that satisfies two requests of colocated operations, or raise their conflict."""
     parts = ("job", "replica", "task", "kind", "index")
     conflict = [
         part
         for part in parts
-        if None not in (getattr(wish, part), getattr(other, part))
-        and getattr(wish, part) != getattr(other, part)
+        if None not in (getattr(request, part), getattr(other, part))
+        and getattr(request, part) != getattr(other, part)
     ]
     if not conflict:
-        return wish.merged_with(other)
+        return request.merged_with(other)
     if soft and not {"job", "replica", "task"} & set(conflict):
-        return wish
+        return request
     first = members[0]._name
     what = "types" if "kind" in conflict else "ids"
     text = (
         f"Cannot colocate nodes {{{{colocation_node {operation._name}}}}} and {{{{colocation_node {first}}}}}: "
-        f"Cannot merge devices with incompatible {what}: '{other.to_string()}' and '{wish.to_string()}'"
+        f"Cannot merge devices with incompatible {what}: '{other.to_string()}' and '{request.to_string()}'"
     )
     raise graph_error(errors.InvalidArgumentError, operation, text)
 
 
 def _refusal(
-    operation: Operation, members: list[Operation], wish: DeviceName, devices: Sequence[Device]
+    operation: Operation, members: list[Operation], request: DeviceName, devices: Sequence[Device]
 ) -> errors.InvalidArgumentError:
     name = operation._name
-    wished = next((each for each in (operation, *members) if each._device), operation)
-    matching = [device for device in devices if wish.matches(parse(device.name))]
+    requester = next((each for each in (operation, *members) if each._device), operation)
+    matching = [device for device in devices if request.matches(parse(device.name))]
     if matching:
         kinds = " ".join(dict.fromkeys(device.kind for device in matching))
         why = (
-            f"Could not satisfy explicit device specification '{wished._device}' because no supported kernel for "
+            f"Could not satisfy explicit device specification '{requester._device}' because no supported kernel for "
             f"{kinds} devices is available."
         )
         text = f"Cannot assign a device for operation {name}: {why}{faults_of(matching)}"
@@ -187,10 +188,10 @@ def _refusal(
         available = ", ".join(device.name for device in devices)
         text = (
             f"Cannot assign a device for operation {name}: {{{{node {name}}}}} was explicitly assigned to "
-            f"{wished._device} but available devices are [ {available} ]. Make sure the device specification refers to "
-            "a valid device."
+            f"{requester._device} but available devices are [ {available} ]. Make sure the device specification refers "
+            "to a valid device."
         )
-        if wish.kind == "GPU" and (why := context().state().configuration.why_gpus_are_absent()):
+        if request.kind == "GPU" and (why := context().state().configuration.why_gpus_are_absent()):
             text += f"\n{why}"
     return graph_error(errors.InvalidArgumentError, operation, text, f"[[{name}]]")
 

@@ -250,7 +250,7 @@ def _home_of(operation: Operation, device: Device, host: Device) -> Device:
         return value_memory(operation._variable._outputs[0]._dtype, device, host)
     first = operation._inputs[0]._dtype if operation._count else None
     home = kernel_memory(row, first, device, host)
-    # What a device's array library cannot compute stays in host memory until a node needs it on the device.
+    # A result that a device's array library cannot compute stays in host memory until a node needs it on the device.
     return host if runs_on_host(row, home) else home
 
 

@@ -42,7 +42,8 @@ class VariableNodes(Variable):
         self._initializer = self._add(assign, value, args=free, name="Assign")
         if self._is_resource:
             with graph.name_scope("IsInitialized"):
-                self._initialized = self._look(OPERATIONS["VarIsInitializedOp"])
+                # Nothing here reads it: TensorFlow's graphs have such a node.
+                self._look(OPERATIONS["VarIsInitializedOp"])
             with graph.name_scope("Read"):
                 self._snapshot = self._read()
         else:

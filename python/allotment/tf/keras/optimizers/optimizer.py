@@ -1,6 +1,6 @@
 """The base class of optimizers: sums gradients over replicas, clips them, and updates variables.
 
-Longer than 300 lines by the documentation of Keras' arguments and its error messages.
+Longer than 300 lines: the documentation of Keras' arguments and its error messages.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

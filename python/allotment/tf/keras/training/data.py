@@ -1,6 +1,6 @@
 """Batches of training data, from arrays or from iterables.
 
-Longer than 300 lines by Keras' checks and error messages of arguments.
+Longer than 300 lines: Keras' checks and error messages of arguments.
 """
 
 import math

@@ -27,7 +27,7 @@ def _saturate_cast(call: Call, upstream: Any) -> Any:
     slope = cast(upstream, x._dtype)
     if wanted.is_complex and x._dtype.is_complex:
         return slope
-    # What was moved to a limit does not depend on the input.
+    # An element that was moved to a limit does not depend on the input.
     place = real(x)
     low, high = saturation_limits(place._dtype.numpy, wanted)
     return where(logical_or(place < low, place > high), zeros_like(slope), slope)

@@ -68,7 +68,7 @@ _broadcast_to = operation(
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
-    """Say a tensor along new and longer axes; the result has memory of its own. As ``tf.broadcast_to``."""
+    """Repeat a tensor along new and longer axes; the result has memory of its own. As ``tf.broadcast_to``."""
     return run(  # type: ignore[no-any-return]
         _broadcast_to, (to_tensor(input),), shape_input(shape), name=name
     )
@@ -168,7 +168,7 @@ _tile_row = operation("Tile", _tile, shape=_tile_shape, fault=_tile_fault)
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
-    """Say a tensor several times along each of its axes. As ``tf.tile``."""
+    """Repeat a tensor several times along each of its axes. As ``tf.tile``."""
     check_whole("Tile", "Tmultiples", multiples, name, is_int32=isinstance(input, Tensor))
     times = numbers_argument(multiples, "multiples")
     if is_length(multiples):
@@ -206,7 +206,7 @@ _repeat_row = operation("Repeat", np.repeat, shape=_repeat_shape, fault=_repeat_
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
-    """Say each element, or each slice along an axis, several times. As ``tf.repeat``.
+    """Repeat each element, or each slice along an axis, several times. As ``tf.repeat``.
 
     Without ``axis`` the tensor is made flat first. ``repeats`` is one number or one for each slice.
 
@@ -235,7 +235,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[EagerTensor]:
-    """Say each of several vectors along the axes of the others. As ``tf.meshgrid``.
+    """Repeat each of several vectors along the axes of the others. As ``tf.meshgrid``.
 
     Args:
         *args: The vectors; other tensors are made flat.

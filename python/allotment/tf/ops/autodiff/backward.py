@@ -42,7 +42,7 @@ class Step:
         self.output_keys = output_keys
         #: Makes the scope in which its gradient is to be computed, such as that of the device where it ran.
         self.scope = scope
-        #: What it is called in a graph.
+        #: Its name in a graph.
         self.name = name
 
 

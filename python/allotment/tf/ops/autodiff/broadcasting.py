@@ -102,7 +102,7 @@ def summed_to(upstream: Any, lengths: Any) -> Any:
 def _has_shape(tensor: Any, lengths: tuple[Any, ...]) -> bool:
     if type(tensor) is EagerTensor:
         return tensor._array.shape == lengths
-    # What stands for an unknown length is equal to any.
+    # The object for an unknown length is equal to any length.
     known = tensor.shape.is_fully_defined() and all(type(each) is int for each in lengths)
     return known and tuple(tensor.shape) == lengths
 

@@ -17,7 +17,7 @@ CONSTANT: Final = Gradient(None, inputs=False)
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What is left of a tensor whose value no gradient needs: its shape and its type."""
+    """Shape and type of a tensor, in place of a value that no gradient needs."""
 
     lengths: tuple[int, ...]
     _dtype: DType
@@ -51,7 +51,7 @@ class Call:
         #: Tensors, or their outlines where the gradient said that it needs no more.
         self.inputs = inputs
         self.outputs = outputs
-        #: What the operation was given behind the tensors.
+        #: The operation's arguments after the tensors.
         self.args = args
         self.kwargs = kwargs
         #: The inputs whose gradients are needed; the others are not computed.
@@ -86,7 +86,7 @@ def gradient(*names: str, inputs: Needed = True, outputs: Needed = False) -> Cal
 
 
 def not_differentiable(*names: str) -> None:
-    """Say of operations that they are constants for gradients: their results are whole, or change in steps.
+    """Declare operations as constants for gradients: their results are whole numbers, or change in steps.
 
     Raises:
         ValueError: It has a gradient.

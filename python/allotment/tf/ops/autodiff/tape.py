@@ -28,7 +28,7 @@ class Tape:
 
     def __init__(self, *, watches_variables: bool) -> None:
         self.watches_variables = watches_variables
-        #: What tensors and variables are known by that gradients can be asked of; of what was made, by which call.
+        #: The keys of tensors and variables that can have gradients; for results, with the number of their call.
         self.tracked: dict[Hashable, int | None] = {}
         #: The variables that are watched, by what they are known by.
         self.variables: dict[Hashable, Any] = {}
@@ -68,7 +68,7 @@ class Tape:
         self._steps.clear()
 
     def _forget(self) -> None:
-        """Let go of calls that nothing can depend on any more, and of those that they alone took something of."""
+        """Drop calls on which nothing can depend any more, and the calls that only those used."""
         while self._late:
             number = self._late.popleft()
             if number not in self._steps or self._is_of_use(*self._steps[number]):
@@ -161,7 +161,7 @@ def _known_by(tensor: Any) -> Hashable:
 
 
 def source_key(value: Any) -> Hashable:
-    """What a tensor or a variable is known by."""
+    """Return the key of a tensor or a variable among the sources of gradients."""
     source: Hashable | None = getattr(value, "_source", None)
     return key_of(value) if source is None else source
 
@@ -197,7 +197,7 @@ def pop(tape: Tape) -> None:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Let none of the tapes of this moment record the operations of a ``with`` block."""
+    """Stop all current tapes from recording the operations of a ``with`` block."""
     recorder = _recorders.own
     outer, recorder.tapes = recorder.tapes, []
     thread.state.set_recorder(None)
@@ -217,7 +217,7 @@ class _Watcher(Tape):
 
 @contextmanager
 def variables_read() -> Iterator[Collection[Any]]:
-    """Tell which trainable variables a ``with`` block has read."""
+    """Collect the trainable variables that are read in a ``with`` block."""
     watcher = _Watcher(watches_variables=True)
     push(watcher)
     try:

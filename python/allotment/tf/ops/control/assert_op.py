@@ -27,7 +27,7 @@ def failed(text: str) -> errors.InvalidArgumentError:
 
 
 def shown_count(summarize: int | None) -> int:
-    """How many elements to show; a negative number means all."""
+    """Return the number of elements to show; a negative number of the caller means all."""
     return _SHOWN if summarize is None else summarize if summarize >= 0 else 10**9
 
 
@@ -164,7 +164,7 @@ def decided(condition: Any, data: Sequence[Any], summarize: int | None, *known: 
 
 
 def called(x: Any) -> str:
-    """What assertions call a tensor in their errors: its name in a graph, else what is known of it."""
+    """Return the name of a tensor in errors of assertions: that in its graph, else its description."""
     return f"shape={x.shape} dtype={x.dtype.name}" if thread.state.graph is None else str(x.name)
 
 

@@ -21,7 +21,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 
 def _different(symbol: str, x: Array, y: Array, shown: int, held: Array) -> list[str]:
-    """What TensorFlow says of two tensors of which a relation does not hold."""
+    """Return TensorFlow's lines about two tensors for which a relation does not hold."""
     lines = [f"Condition x {symbol} y did not hold."]
     if shown == 0:
         return lines
@@ -181,7 +181,7 @@ def _signed(
 
 
 def _shown(symbol: str, x: Any, end: str) -> list[Any]:
-    """What an error shows of a tensor whose elements are compared with zero."""
+    """Return what an error prints of a tensor that is compared with zero."""
     condition = f"Condition x {symbol} 0 did not hold element-wise:"
     # TensorFlow has them in one where it forgot to end the line.
     first = [condition] if end and thread.state.graph is not None else []

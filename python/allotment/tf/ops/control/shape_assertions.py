@@ -219,7 +219,7 @@ def assert_shapes(
 
 
 class _Lengths:
-    """What symbols stand for, and the nodes that check what only running tells."""
+    """The lengths of axes by symbol, and the nodes that check lengths which are unknown before a run."""
 
     def __init__(self, data: Any, summarize: int | None, message: str | None) -> None:
         self.data, self.summarize, self.message = data, summarize, message

@@ -61,7 +61,7 @@ def _gather(params: Array, indices: Array, axis: int, batch_dims: int) -> Array:
     picked = np.moveaxis(params, axis, batch)[
         (*(entry.reshape(entry.shape + more) for entry in entries), indices)
     ]
-    # What lay between the batch axes and the axis goes back before the numbers' own axes.
+    # Axes between the batch axes and the gathered axis go back before the axes of the indices.
     order = list(range(picked.ndim))
     between = order[indices.ndim : indices.ndim + axis - batch]
     del order[indices.ndim : indices.ndim + axis - batch]

@@ -196,6 +196,7 @@ def _permutation_fault(x: Array) -> str | None:
 
 
 def _inverted(x: Array) -> Array:
+    """Return the inverse of a permutation."""
     made = np.empty_like(x)
     made[x] = np.arange(len(x), dtype=x.dtype, like=x)
     return made

@@ -19,7 +19,7 @@ from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import int16
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
-#: What may be said about places that are outside of a tensor.
+#: The policies for indices outside of a tensor.
 _POLICIES: Final = ("", "DEFAULT", "ERROR", "IGNORE")
 
 

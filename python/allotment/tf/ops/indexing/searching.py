@@ -161,7 +161,7 @@ _upper_row = operation("UpperBound", _bound, shape=_bound_shape, fault=_bound_fa
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
 ) -> EagerTensor:
-    """Where values would have to be put into sorted rows to keep them sorted. As ``tf.searchsorted``.
+    """Return the positions at which values would be inserted into sorted rows. As ``tf.searchsorted``.
 
     Raises:
         ValueError: ``side`` is neither ``"left"`` nor ``"right"``.

@@ -17,7 +17,7 @@ from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import float32, int16
 from allotment.tf.tensors.tensor import EagerTensor
 
-#: What NumPy takes between square brackets: whole numbers, slices of them, ``...`` and ``None``.
+#: A subscript of NumPy: whole numbers, slices of them, ``...`` and ``None``.
 Index = tuple[Any, ...]
 
 
@@ -92,7 +92,7 @@ def part_shape(c: Inference, dims: Dims, index: tuple[Any, ...]) -> Dims:
 
 
 def _interval(c: Inference, length: int | None, part: slice, axis: int) -> int | None:
-    """How many elements of an axis a slice takes."""
+    """Return the number of elements of an axis that a slice takes."""
     if part.step == 0 and is_known(part):
         c.refuse(f"strides[{axis}] must be non-zero")
     if not is_known(part):
@@ -208,7 +208,7 @@ def _slice_shape(c: Inference, begins: Any, sizes: Any) -> list[Output]:
 def _run_length(
     c: Inference, length: int | None, begin: int | None, size: int | None, axis: int
 ) -> int | None:
-    """How many elements of an axis follow a beginning; a size of -1 takes all."""
+    """Return the number of elements of an axis from a beginning on; a size of -1 takes all."""
     # Whether there are so many elements is left to the session, as in TensorFlow, to which -1 is an unknown number.
     for what, given in (("begin", begin), ("size", size)):
         if given is not None and given < -1:

@@ -33,7 +33,7 @@ class TopKV2(NamedTuple):
 
 
 def _order(array: Array, axis: int, descending: bool) -> Array:
-    """Where the elements come from that stand in order; equal ones keep theirs."""
+    """Return the indices that sort an array along an axis; equal elements keep their order."""
     if array.dtype.itemsize <= 4 and array.size:
         return _order_by_keys(array, axis, descending)
     if not descending:
@@ -108,7 +108,7 @@ def _top_k(array: Array, k: int | None, axis: int, descending: bool, dtype: DTyp
 
 
 def _order_of_largest(array: Array, k: int) -> Array | None:
-    """Where the ``k`` largest elements of each row are, without sorting the rest; ``None`` if that does not help."""
+    """Return the indices of each row's ``k`` largest elements without a sort of all; ``None`` if that is no faster."""
     length = array.shape[-1]
     if not 0 < 8 * k <= length:
         return None
@@ -187,7 +187,7 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | 
 def argsort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> EagerTensor:
-    """Where the elements of a sorted axis come from; equal ones always keep their order. As ``tf.argsort``.
+    """Return the indices that sort an axis; equal elements always keep their order. As ``tf.argsort``.
 
     Raises:
         ValueError: ``direction`` is neither ``"ASCENDING"`` nor ``"DESCENDING"``.

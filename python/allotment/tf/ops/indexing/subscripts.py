@@ -68,7 +68,7 @@ def _take(array: Array, index: Index) -> Array:
 
 
 def index_of(key: Any) -> Index:
-    """What stands between the brackets as NumPy takes it.
+    """Return a subscript in the form that NumPy takes.
 
     Raises:
         TypeError: Something that is no index.

@@ -91,7 +91,7 @@ class Abstract:
         return self._elements()[key]
 
     def __getattr__(self, name: str) -> Any:
-        # What else an array has, as ``tolist``, is the known value's.
+        # Other attributes of arrays, such as ``tolist``, are those of the known value.
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self._elements(), name)

@@ -94,7 +94,7 @@ def _numbers(array: Array, mask: Array | None) -> tuple[Any, ...]:
 
 
 def known_value(tensor: Symbolic) -> Known | None:
-    """What is known of the value of a small tensor, ``None`` for nothing.
+    """Return the elements of a small tensor that are known before a run, or ``None``.
 
     It is computed once: a whole value stays, a part of one until more is known of a shape in the graph.
     """
@@ -135,7 +135,7 @@ def _is_stateful(argument: Any) -> bool:
 
 
 def _needed(tensor: Symbolic) -> Sequence[Symbolic]:
-    """The inputs whose values decide a tensor's."""
+    """Return the inputs that decide the value of a tensor."""
     operation = tensor._op
     if operation._row.name in _OF_SHAPES or not _is_small(tensor) or not _is_pure(operation):
         return ()
@@ -173,7 +173,7 @@ def _evaluated(tensor: Symbolic) -> Known | None:
 
 
 def _or_unknown(tensor: Symbolic, known: Known | None) -> Known | None:
-    """What is known of an input; of a small one at least how many elements there are."""
+    """Return what is known of an input; for a small one at least the number of its elements."""
     if known is not None or not _is_small(tensor) or tensor._dtype.numpy.kind not in "biuf":
         return known
     dims: Any = tensor._shape._dims

@@ -35,11 +35,11 @@ class Inference:
         return self.inputs[index]._dtype  # type: ignore[no-any-return]
 
     def shape(self, index: int = 0) -> Dims:
-        """What is known of the shape of an input."""
+        """Return the shape of an input as far as it is known."""
         return self.inputs[index]._shape._dims  # type: ignore[no-any-return]
 
     def shapes(self) -> list[Dims]:
-        """What is known of the shape of each input."""
+        """Return the shape of each input as far as it is known."""
         return [each._shape._dims for each in self.inputs]
 
     def value(self, index: int) -> Any:

@@ -35,7 +35,7 @@ class Band(NamedTuple):
         return self.lowest == self.highest
 
     def start(self, diagonal: int, length: int, room: int) -> int:
-        """Where a diagonal starts in its row of the packed form."""
+        """Return the position of a diagonal's first element in its row of the packed form."""
         above, below = self.align.split("_")
         left = (diagonal >= 0 and above == "LEFT") or (diagonal <= 0 and below == "LEFT")
         return 0 if left else room - length
@@ -56,7 +56,7 @@ def band_argument(k: Any, align: Any) -> Band:
 
 
 def length_of(diagonal: int, rows: int, columns: int) -> int:
-    """How many elements of a diagonal a matrix has."""
+    """Return the number of elements of a matrix's diagonal."""
     return max(min(rows + min(diagonal, 0), columns - max(diagonal, 0)), 0)
 
 

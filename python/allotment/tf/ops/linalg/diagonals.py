@@ -173,7 +173,7 @@ def _set_shape(c: Inference, band: Band) -> list[Output]:
 
 
 def _diagonals(c: Inference, band: Band) -> int | None:
-    """How many diagonals a band has, ``None`` if it is not known."""
+    """Return the number of a band's diagonals, ``None`` if it is not known."""
     if not is_known((band.lowest, band.highest)):
         return None
     if band.lowest > band.highest:

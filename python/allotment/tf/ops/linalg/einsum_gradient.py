@@ -43,7 +43,7 @@ def _by_input(call: Call, upstream: Any, index: int) -> Any:
 
 
 def _rank(labels: str) -> int | None:
-    """How many axes labels stand for, ``None`` if the tensor tells."""
+    """Return the number of axes that labels stand for, ``None`` if only the tensor has it."""
     return None if "..." in labels else len(labels)
 
 
@@ -58,7 +58,7 @@ def _lengths(tensor: Any, labels: str) -> dict[str, Any]:
 
 
 def _arranged(tensor: Any, labels: str, made: Any, axes: str, found: str) -> Any:
-    """What was computed with the axes without a label in front, in the shape of the input."""
+    """Reshape a gradient, which has axes without labels first, to the shape of the input."""
     before = labels.partition("...")[0]
     lengths = lengths_of(tensor, _rank(labels))
     middle = len(lengths) - len(axes)

@@ -135,7 +135,7 @@ _NO_EIGENVALUES = "Eigen decomposition was not successful. The input might not b
 
 
 class Qr(NamedTuple):
-    """What ``qr`` returns."""
+    """The result of ``qr``."""
 
     q: EagerTensor
     r: EagerTensor

@@ -91,7 +91,7 @@ def _svd(call: Call, by_s: Any, by_u: Any = None, by_v: Any = None) -> Any:
         on_diagonal += complex_of(zeros_like(phase), phase)
     middle = set_diag(middle, on_diagonal)
     inside = matmul(matmul(u, middle), v, adjoint_b=True)
-    # What leaves the spaces that the vectors span.
+    # The part outside of the spaces that the vectors span.
     beside_u = matmul((by_u - matmul(u, of_u)) / row, v, adjoint_b=True)
     beside_v = matmul(u, (by_v - matmul(v, of_v)) / row, adjoint_b=True)
     return inside + beside_u + beside_v

@@ -102,7 +102,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 
 
 def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> EagerTensor:
-    """How many singular values are above ``tol``. As ``tf.linalg.matrix_rank``.
+    """Return the number of singular values above ``tol``. As ``tf.linalg.matrix_rank``.
 
     Without ``tol`` it is the largest one times the longer side times the distance from one to the next float.
 

@@ -18,7 +18,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 #: More axes than a matrix has.
 _ANY_RANK: Final = 3
-#: What is done to a matrix before it is multiplied: nothing, transposed, or conjugated as well.
+#: The form in which a matrix is multiplied: unchanged, transposed, or transposed and conjugated.
 AS_IT_IS, TRANSPOSED, ADJOINT = "as it is", "transposed", "adjoint"
 
 
@@ -160,7 +160,7 @@ def matmul(
 
 
 def _rank(factor: Any) -> int:
-    """How many axes a factor has; where only running tells, as many as there may be."""
+    """Return the number of a factor's axes; the largest number allowed if it is unknown before a run."""
     rank = rank_of(factor)
     return _ANY_RANK if rank is None else rank
 

@@ -9,7 +9,7 @@ from allotment.tf.ops.math.complex_numbers import conj
 
 
 def _form(call: Call, index: int) -> str:
-    """What is done to a factor first; transposing real numbers is adjoining them."""
+    """Return how a factor is transposed before the product; for real numbers, the transpose is the adjoint."""
     form: str = call.args[index] if call.args else AS_IT_IS
     return ADJOINT if form == TRANSPOSED and not call.inputs[index]._dtype.is_complex else form
 

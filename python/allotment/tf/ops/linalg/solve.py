@@ -156,7 +156,7 @@ _least_squares_row = operation(
 
 
 class LogMatrixDeterminant(NamedTuple):
-    """What ``slogdet`` returns."""
+    """The result of ``slogdet``."""
 
     sign: EagerTensor
     log_abs_determinant: EagerTensor

@@ -60,7 +60,7 @@ invert = public_unary("invert", "Invert", np.invert, "Flip every bit. As ``tf.bi
 
 def _shift(shift: Any) -> Any:
     def function(x: Array, y: Array) -> Array:
-        # What lies outside of the element's width is moved to its ends, as TensorFlow's CPU does.
+        # A distance outside of the element's width is moved to its ends, as TensorFlow's CPU does.
         distance = np.clip(y, 0, x.dtype.itemsize * 8 - 1)
         return shift(x, distance)  # type: ignore[no-any-return]
 

@@ -25,7 +25,7 @@ def log1p_into(out: Array, x: Array) -> None:
     NumPy's own is one call of the C library for each element, unless the processor has AVX-512.
     """
     total = as_array(np.add(x, 1))
-    # What the sum was rounded by, as a part of it; it has no part in an infinite logarithm.
+    # The rounding error of the sum, as a part of it; it has no part in an infinite logarithm.
     lost = as_array(np.subtract(total, 1))
     np.subtract(x, lost, out=lost)
     np.true_divide(lost, total, out=lost)

@@ -112,7 +112,7 @@ def depthwise_conv2d(
 
 
 def _spread(gradient: Array, filters: Array, shape: tuple[int, ...], windows: Windows) -> Array:
-    """What convolution would have to be given, were its result's slopes: each element goes where it came from."""
+    """Compute the gradient of a depthwise convolution for its images, from the gradient of its result."""
     windows = windows.of_filters(filters.shape)
     given = windows.channels_last(gradient)
     lengths = [shape[axis] for axis in windows.image_axes()]

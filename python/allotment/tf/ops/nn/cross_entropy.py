@@ -25,7 +25,7 @@ from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 @in_single
 def _cross_entropy(logits: Array, labels: Array) -> Any:
-    # Rows of each are broadcast to each other: as many as the logits have are left.
+    # Logits and labels broadcast to each other; the result has as many rows as the logits.
     rows = _rows(logits), _rows(labels)
     shifted = np.broadcast_to(below_zero(rows[0]), np.broadcast_shapes(*(each.shape for each in rows)))
     losses = np.subtract(log_sum(shifted)[..., None], shifted)

@@ -48,7 +48,7 @@ def log_sum(shifted: Array) -> Any:
 
 
 def vector_fault(logits: Array) -> str | None:
-    """What is wrong with logits that have no axis of classes, or ``None``."""
+    """Return the fault of logits that have no axis of classes, or ``None``."""
     return None if logits.ndim else f"logits must have >= 1 dimension, got {dims(logits)}"
 
 

@@ -28,7 +28,7 @@ def as_given(images: Images, windows: Windows) -> Images:
 
 
 def window_counts(c: Inference, size: Size, window: Size, windows: Windows) -> Size:
-    """How many windows there are along each axis.
+    """Return the number of windows along each axis.
 
     Raises:
         ValueError: Not even one has a place.

@@ -13,7 +13,7 @@ from allotment.tf.tensors.tensor import Tensor
 
 
 class Windows(NamedTuple):
-    """How windows slide; each pair is of the vertical and the horizontal axis."""
+    """Size, strides and padding of sliding windows; each pair is of the vertical and the horizontal axis."""
 
     size: tuple[int, int]
     strides: tuple[int, int]
@@ -29,11 +29,11 @@ class Windows(NamedTuple):
         return self if size == self.size or 0 in size else self._replace(size=size)
 
     def spans(self) -> list[int]:
-        """What a window covers, holes included."""
+        """Return the lengths that a window covers, holes included."""
         return [(size - 1) * dilation + 1 for size, dilation in zip(self.size, self.dilations, strict=True)]
 
     def pads(self, lengths: Sequence[int]) -> list[tuple[int, int]]:
-        """What is added before and after images of these lengths."""
+        """Return the padding before and after images of these lengths."""
         if self.padding == "VALID":
             return [(0, 0), (0, 0)]
         if self.padding != "SAME":
@@ -46,7 +46,7 @@ class Windows(NamedTuple):
         return pads
 
     def counts(self, lengths: Sequence[int]) -> list[int]:
-        """How many windows there are; a negative number where not even an empty result fits."""
+        """Return the number of windows; a negative number where not even an empty result fits."""
         found = []
         for length, pad, span, stride in zip(
             lengths, self.pads(lengths), self.spans(), self.strides, strict=True
@@ -61,7 +61,7 @@ class Windows(NamedTuple):
         return np.moveaxis(images, 1, -1) if self.channels_first else images
 
     def image_axes(self) -> tuple[int, int]:
-        """Where images have their two axes."""
+        """Return the two axes of images along which windows slide."""
         return (2, 3) if self.channels_first else (1, 2)
 
     def as_given(self, images: Array) -> Array:

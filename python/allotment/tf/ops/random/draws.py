@@ -63,7 +63,7 @@ def shuffled(array: Array, source: Source) -> Array:
 def categories(logits: Array, samples: int, dtype: DType, source: Source) -> Array:
     """For each row of logarithms of weights, numbers of columns drawn by weight."""
     chances = logits.astype(np.float64)
-    # What is no number, or minus infinity, is never drawn.
+    # A class with the logit NaN or minus infinity is never drawn.
     chances[np.isnan(chances)] = -np.inf
     peak = chances.max(axis=1, keepdims=True)
     chances -= np.where(np.isfinite(peak), peak, 0)

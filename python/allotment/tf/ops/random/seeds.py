@@ -68,7 +68,7 @@ class _Seeds:
             return self._steps
 
     def generator(self, op: str, seed: int | None) -> Source:
-        """What an operation draws its numbers from. Generators lock themselves while they are drawn from."""
+        """Return the generator of an operation's random numbers. Generators have locks of their own."""
         with self._lock:
             program, stream = self._seed, _stream.index
             if seed is None and _stream.common is not None and stream < 0:
@@ -87,7 +87,7 @@ class _Seeds:
         return self._shared
 
     def again(self, op: str, seed: int) -> Source:
-        """What an operation with a seed draws from that starts again at each call."""
+        """Return the generator of an operation with a seed that starts again at each call."""
         with self._lock:
             program = self._seed
         words = ("operation", op, seed) if program is None else ("both", program, op, seed)
@@ -127,7 +127,7 @@ def set_seed(seed: Any) -> None:
 
 
 def generator(op: str, seed: Any) -> Source:
-    """What an operation draws its numbers from; in a graph, where they start.
+    """Return the generator of an operation's random numbers; in a graph, their start.
 
     Raises:
         TypeError: The operation's seed is no whole number.
@@ -156,7 +156,7 @@ def next_step() -> int:
 
 @contextmanager
 def stream(step: int, index: int) -> Iterator[None]:
-    """Let this thread draw from sequences of its own, which two numbers and the seeds decide."""
+    """Draw in a ``with`` block from sequences of this thread, which two numbers and the seeds decide."""
     outer = _stream.step, _stream.index, _stream.shared
     _stream.step, _stream.index, _stream.shared = step, index, None
     try:
@@ -166,12 +166,12 @@ def stream(step: int, index: int) -> Iterator[None]:
 
 
 def common_source() -> Source | None:
-    """What this thread has in common with other processes, if it makes what all of them go through."""
+    """Return the generator that all processes share, while this thread makes elements that all of them go through."""
     return _stream.common
 
 
 def in_common(source: Source, start: Callable[[], Iterator[Any]]) -> Iterator[Any]:
-    """Go through elements, and let what is drawn without a seed to make them come from a source."""
+    """Yield elements; random numbers without a seed that are drawn to make them come from a shared source."""
     elements: Iterator[Any] | None = None
     while True:
         outer, _stream.common = _stream.common, source
@@ -187,7 +187,7 @@ def in_common(source: Source, start: Callable[[], Iterator[Any]]) -> Iterator[An
 
 
 def dataset_generator(op: str, seed: Any) -> Source:
-    """What a data set draws its numbers from: with a seed the same for each such data set.
+    """Return the generator of a data set's random numbers; with a seed, each such data set has equal numbers.
 
     Raises:
         TypeError: The data set's seed is no whole number.

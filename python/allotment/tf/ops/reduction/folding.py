@@ -75,7 +75,7 @@ def _is_last(axes: tuple[int, ...], array: Array) -> bool:
 
 
 def _leading(axes: tuple[int, ...], rank: int) -> int:
-    """How many of the first axes these are, in any order, if there is one behind them, or else 0."""
+    """Return the number of axes if they are the first ones, in any order, and others follow; else 0."""
     places = sorted(axis % rank for axis in axes)
     return len(axes) if len(axes) < rank and places == list(range(len(axes))) else 0
 

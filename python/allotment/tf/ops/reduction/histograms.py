@@ -32,7 +32,7 @@ def _counts(values: Array, ends: Array, count: int, dtype: Any) -> Array:
     for start in range(0, values.size, BLOCK):
         places = np.subtract(elements[start : start + BLOCK], low, dtype=np.float64)
         np.true_divide(places, (high - low) / count, out=places)
-        # What lies outside goes into the outermost bins.
+        # Values outside of the range go into the outermost bins.
         bins = np.clip(places, 0, count - 1, out=places).astype(np.int32)
         total += np.bincount(bins, minlength=count)
     return np.asarray(total, dtype)
@@ -107,7 +107,7 @@ def histogram_fixed_width(
 def histogram_fixed_width_bins(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> EagerTensor:
-    """Say in which bin each of some floats is, in int32. As ``tf.histogram_fixed_width_bins``.
+    """Return the bin of each float, as int32. As ``tf.histogram_fixed_width_bins``.
 
     See ``histogram_fixed_width``. The range may go down. ``dtype`` has no effect.
     """

@@ -54,11 +54,13 @@ def _mean(array: Array, axes: Axes, keepdims: bool) -> Any:
 
 
 def _share(array: Array, total: Array) -> int:
-    """How many elements of an array there are to one of its reduction."""
+    """Return the number of elements that are reduced to one."""
     return array.size // total.size if total.size else 1
 
 
 def _truth(ufunc: np.ufunc) -> Callable[[Array, Axes, bool], Any]:
+    """Return the function of a row that reduces truth values by a ufunc."""
+
     def function(array: Array, axes: Axes, keepdims: bool) -> Any:
         return reduce_along(ufunc, array, axes, None, keepdims)
 
@@ -66,6 +68,8 @@ def _truth(ufunc: np.ufunc) -> Callable[[Array, Axes, bool], Any]:
 
 
 def _extreme(ufunc: np.ufunc, sign: int) -> Callable[[Array, Axes, bool], Any]:
+    """Return the function of a row that reduces to the largest or the smallest element."""
+
     def function(array: Array, axes: Axes, keepdims: bool) -> Any:
         return reduce_folded(ufunc, array, axes, None, keepdims, initial=_bound(array, sign))
 
@@ -73,7 +77,7 @@ def _extreme(ufunc: np.ufunc, sign: int) -> Callable[[Array, Axes, bool], Any]:
 
 
 def _bound(array: Array, sign: int) -> Any:
-    """What nothing is beyond: the result for no elements."""
+    """Return the extreme of an array without elements: the smallest or the largest value of its type."""
     if array.dtype.kind == "f":
         return sign * np.inf
     limits = np.iinfo(array.dtype)

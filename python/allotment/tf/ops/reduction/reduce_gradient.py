@@ -28,7 +28,7 @@ from allotment.tf.tensors.dtype import int32
 
 
 def _kept(call: Call, reduced: Any) -> Any:
-    """What a reduction made, or its gradient, with the reduced axes of length 1."""
+    """Reshape a reduction's result, or its gradient, so that reduced axes have the length 1."""
     axes, keepdims = call.args
     if keepdims or (axes is None and not call.inputs[0].shape.is_fully_defined()):
         # A scalar is broadcast to anything.
@@ -72,7 +72,7 @@ def _mean(call: Call, upstream: Any) -> Any:
 
 
 def _count(call: Call, upstream: Any) -> Any:
-    """How many elements go into one of the result."""
+    """Return the number of elements that are reduced to one."""
     lengths, results = call.inputs[0].shape, upstream.shape
     if lengths.is_fully_defined() and results.is_fully_defined():
         return lengths.num_elements() // max(results.num_elements(), 1)

@@ -39,7 +39,7 @@ _ATOMIC: Final = "ilqILQefd"
 
 
 def _reduce_on_device(ufunc: np.ufunc, result: Array, numbers: Any, rows: Array) -> None:
-    """Do the same with the atomic operations of a GPU, in any order; in a wider type where it has none of the type.
+    """Reduce rows with atomic operations of a GPU, in any order; in a wider type if the GPU has none for the type.
 
     Raises:
         NotImplementedError: The GPU has no such operation; ``host_only`` lists the rows.

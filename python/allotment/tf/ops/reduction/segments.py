@@ -100,7 +100,7 @@ _SORTED_SUM = in_single(_sorted(np.add, _zero))
 
 
 def _sizes(data: Array, ids: Array, count: int) -> Array:
-    """How many rows each segment has, as divisors for arrays of rows; at least 1."""
+    """Return the number of rows of each segment, at least 1, in a shape that divides arrays of rows."""
     sizes = np.bincount(ids[ids >= 0].reshape(-1), minlength=count)
     np.maximum(sizes, 1, out=sizes)
     return sizes.reshape(count, *[1] * (data.ndim - ids.ndim))

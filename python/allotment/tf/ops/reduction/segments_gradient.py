@@ -24,13 +24,13 @@ from allotment.tf.ops.reduction.segments import (
 
 
 def _added(call: Call, rows: Any) -> Any:
-    """What rows of the call's make together in each segment."""
+    """Add up rows by the segments of the call."""
     ids = call.inputs[1]
     return unsorted_segment_sum(rows, ids, operand(call.args[0])) if call.args else segment_sum(rows, ids)
 
 
 def _picked(call: Call, values: Any) -> Any:
-    """What belongs to the segment of each row; nothing to the rows of none."""
+    """Return for each row the value of its segment; zeros for rows without a segment."""
     ids = call.inputs[1]
     if not call.args:
         return gather(values, ids)

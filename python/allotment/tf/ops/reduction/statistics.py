@@ -79,7 +79,7 @@ def count_nonzero(
     dtype: Any = int64,
     name: str | None = None,
 ) -> EagerTensor:
-    """How many elements along axes are not zero: not false, not the empty text. As ``tf.math.count_nonzero``."""
+    """Count the elements along axes that are not zero: not false, not the empty text. As ``tf.math.count_nonzero``."""
     tensor = to_tensor(input)
     zero = to_tensor("" if tensor._dtype is string else np.zeros((), tensor._dtype.numpy))
     count = reduce_sum(cast(not_equal(tensor, zero), int64), axis, False if keepdims is None else keepdims)

@@ -29,7 +29,7 @@ _HEXADECIMAL: Final = re.compile(rb"\s*[+-]?0x", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How elements are written: a conversion of C's ``printf``."""
+    """The format of elements as text: a conversion of C's ``printf``."""
 
     fill: str
     width: int
@@ -38,7 +38,7 @@ class _Form:
     shortest: bool
 
     def fault(self, array: Array) -> str | None:
-        """What is wrong with it for the elements of an array."""
+        """Return why the format does not fit the elements of an array, or ``None``."""
         dtype = BY_NUMPY[array.dtype]
         has_point = dtype.is_floating or dtype.is_complex
         if max(self.precision, self.width) >= 2**16:

@@ -82,7 +82,7 @@ _length_row = operation("StringLength", _length, shape=_length_shape, **TEXTS)
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> EagerTensor:  # noqa: A002
-    """How long texts are, in bytes or in characters (``unit="UTF8_CHAR"``). As ``tf.strings.length``.
+    """Return the lengths of texts, in bytes or in characters (``unit="UTF8_CHAR"``). As ``tf.strings.length``.
 
     Raises:
         InvalidArgumentError: Another unit.

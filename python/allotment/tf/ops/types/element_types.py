@@ -29,11 +29,11 @@ COMPLEX: Final = (complex64, complex128)
 INEXACT: Final = FLOATS + COMPLEX
 SIGNED_INTEGERS: Final = (int8, int16, int32, int64)
 INTEGERS: Final = (*SIGNED_INTEGERS, uint8, uint16, uint32, uint64)
-#: What has an order.
+#: Types with an order.
 REALS: Final = FLOATS + INTEGERS
-#: What can be added.
+#: Types that can be added.
 NUMBERS: Final = REALS + COMPLEX
-#: What counts and positions are given in.
+#: Types of counts and positions.
 INDICES: Final = (int32, int64)
 
 

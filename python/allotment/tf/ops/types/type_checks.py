@@ -15,7 +15,7 @@ _BY_NAME: Final = {dtype.name: dtype for dtype in BY_NUMPY.values()}
 
 @dataclass(frozen=True, slots=True)
 class TypeProblem:
-    """What is wrong with the types of an operation's inputs."""
+    """The fault in the types of an operation's inputs."""
 
     #: An input has another type than it must, an attribute may not have the type, or no kernel computes with it.
     kind: Literal["mismatch", "not allowed", "no kernel"]
@@ -64,7 +64,7 @@ class _Types(NamedTuple):
 
 
 def type_problem(row: Operation, types: Sequence[DType], *, kernels: bool = True) -> TypeProblem | None:
-    """What TensorFlow finds wrong with the element types of the inputs of a row, or ``None``.
+    """Return the fault that TensorFlow finds in the element types of a row's inputs, or ``None``.
 
     ``kernels`` says whether a kernel is looked for.
     """

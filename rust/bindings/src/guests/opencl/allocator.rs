@@ -27,7 +27,7 @@ const TAG: &str = "opencl";
 /// How long a refusal waits for the driver to destroy buffers with commands that are done.
 const DESTRUCTION: Duration = Duration::from_millis(2);
 
-/// Where the memory of buffers is.
+/// The memory that buffers are made in.
 enum Place {
     /// In the buffers that are the pool's regions: a part of one.
     Regions(ObjectTable<Arc<Buffer>>),
@@ -62,7 +62,7 @@ pub(crate) struct OpenClAllocator {
     tag: Arc<str>,
 }
 
-/// Where the memory of a buffer goes back to: one reference for each buffer.
+/// The pool that the memory of a buffer returns to: one reference for each buffer.
 struct Owner {
     pool: Arc<allotment::Pool>,
     queue: Arc<QueueUse>,

@@ -6,7 +6,7 @@ use crate::source::{PageSource, ReserveError};
 use crate::tables::PagePlan;
 use crate::tables::pages::{PageSpan, count};
 
-/// What became of a plan's pages.
+/// The changes of pages that were made for a plan.
 #[derive(Debug, Default)]
 pub(super) struct Executed {
     /// The pages that received memory.

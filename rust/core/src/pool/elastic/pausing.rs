@@ -17,7 +17,7 @@ use crate::tables::pages::{PageSpan, count, difference};
 /// The most bytes that are copied at once through a buffer.
 const BLOCK: u64 = 8 << 20;
 
-/// Where a paused pool keeps the content of its allocations.
+/// The place in which a paused pool keeps the content of its allocations.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PausedContent {
@@ -40,7 +40,7 @@ pub enum PauseError {
     /// The content could not be saved or read back.
     #[error("the content of the pool could not be {verb}: {error}")]
     Content {
-        /// What failed.
+        /// The step that failed.
         verb: &'static str,
         /// The error of the file.
         error: std::sync::Arc<io::Error>,
@@ -62,7 +62,7 @@ pub enum PauseError {
     Unusable(#[from] Unusable),
 }
 
-/// What a paused pool kept.
+/// The content that a paused pool keeps.
 #[derive(Debug)]
 pub(in crate::pool) struct Paused {
     content: PausedContent,

@@ -64,7 +64,7 @@ struct Batches {
     threads: HashMap<u32, u32>,
 }
 
-/// What is unread of a batch.
+/// The events of a batch that were not read yet.
 #[derive(Clone)]
 struct Unread {
     batch: Arc<Batch>,
@@ -151,7 +151,7 @@ impl EventLog {
             .iter()
             .flat_map(|Unread { batch, from, to }| batch.read(*from, *to).map(|event| (batch.pool, event)));
         let mut events: Vec<(u64, RawEvent)> = events.collect();
-        // Those of one pool stay in its order: its times never decrease.
+        // Events of one pool stay in its order: its times never decrease.
         events.sort_by_key(|(_, event)| event.ticks);
         match self.0.keep {
             Keep::Last => drop(events.drain(..events.len().saturating_sub(self.0.capacity))),

@@ -64,7 +64,7 @@ pub struct BlockSpan {
     pub requested: u64,
 }
 
-/// What a picture of a replay shows.
+/// The content of a picture of a replay.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub struct Picture {

@@ -59,7 +59,7 @@ impl Shade {
             for (edge, difference) in edges.iter().zip(differences) {
                 whole += difference;
                 let share = whole + edge;
-                // What rounding leaves of a block that has ended is not a share.
+                // A rest of a block that has ended, from rounding, is not a share.
                 cells.push(if share < 1e-9 { 0 } else { (share * 255.0).clamp(1.0, 255.0) as u8 });
             }
         }

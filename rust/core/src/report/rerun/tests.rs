@@ -68,7 +68,7 @@ fn pages_are_the_largest_that_suffice_wherever_chunks_lie() {
     rerun.capacity = 2 * MIB;
     assert_eq!(rerun.page_size(), None);
     rerun.capacity = 8 * MIB;
-    // What was freed touches nothing.
+    // A freed allocation touches no page.
     rerun.limit = 2 * MIB;
     rerun.events.insert(1, Event::Freed(1));
     assert_eq!(rerun.page_size(), Some(2 * MIB));

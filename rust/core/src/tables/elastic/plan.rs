@@ -15,7 +15,7 @@ use crate::chunk::{Chunk, Handle};
 use crate::policy::elastic::{CANDIDATES, is_tight, most_committed, range_bytes};
 use crate::source::Grant;
 
-/// What a request needs that no committed pages serve.
+/// The changes of pages that serve a request which no committed pages serve.
 #[derive(Debug)]
 pub(crate) enum Planned {
     /// Nothing: it is served.
@@ -79,7 +79,7 @@ impl Tables {
     /// Returns the hole and the place that need the least memory; `None` if no hole serves the request under the limit.
     fn choose(&self, request: ChunkRequest) -> Option<(Handle, Place)> {
         let few = self.bins.some_from(&self.chunks, request.rounded(), CANDIDATES);
-        // What a limit leaves is small at times: then every hole is looked at.
+        // The limit may leave too little memory for each of these: then every hole is looked at.
         self.best_of(&few, request).or_else(|| {
             let all: Vec<_> = self.bins.sorted(&self.chunks).iter().map(|free| free.handle).collect();
             self.best_of(&all, request)

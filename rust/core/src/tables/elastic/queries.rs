@@ -148,7 +148,7 @@ impl Tables {
             return Err(("only holes with pages of both kinds keep a list", 0));
         }
         let reserved = (touched + committed) << pages.shift;
-        // What a paused pool has is up to its source.
+        // The source decides what memory a paused pool has.
         if if pages.is_paused { committed > 0 } else { reserved != self.counters.reserved() } {
             return Err(("reserved are the committed pages", 0));
         }

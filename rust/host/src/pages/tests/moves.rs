@@ -106,7 +106,7 @@ fn pages_move_that_were_written_in_part_or_not_at_all() {
         for page in [8, 13, 14, 15] {
             assert!(bytes_at(pages(range, size, page, 1)).iter().all(|&byte| byte == 7), "{size} {page}");
         }
-        // Those that were not touched, before and after the move, and the one that was split, before.
+        // The pages that were not touched, before and after the move, and the one that was split, before.
         for page in [1, 9, 5] {
             let span = pages(range, size, page, 1);
             bytes_at(span)[0] = 7;
