@@ -137,7 +137,8 @@ tell(rank=tf.distribute.get_replica_context().num_replicas_in_sync, drawn=drawn)
     assert len({number for numbers in expected for number in numbers}) == 8
 
 
-def test_reductions_between_processes_take_their_memory_from_the_devices_pools() -> None:
+@pytest.mark.parametrize("gpus", ["simulated", "stand-in"])
+def test_reductions_between_processes_take_their_memory_from_the_devices_pools(gpus: str) -> None:
     ran = run_processes(
         """
         allotment.testing.simulate_gpus("1:64MiB")
@@ -152,6 +153,7 @@ def test_reductions_between_processes_take_their_memory_from_the_devices_pools()
         tell(rank=strategy.cluster_resolver.task_id, peak=peak, left=figures("GPU:0")["current"] - before)
         """,
         2,
+        **{VARIABLE: "stand-in" if gpus == "stand-in" else ""},
     )
     assert ran.status == 0, ran.stderr
     for told in facts(ran.stdout):

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.arrays.stand_in_gpus import VARIABLE
 from support.mpi import facts, run_processes
 
 #: A linear model of four inputs, twelve steps over batches of 18 that do not divide evenly by four replicas.
@@ -74,7 +75,8 @@ def trained_by_numpy() -> tuple[np.ndarray[Any, Any], float, float]:
 def test_training_in_processes_agrees_with_a_plain_loop_and_bit_by_bit_among_them(
     processes: int, gpus: int
 ) -> None:
-    ran = run_processes(PROGRAM, processes, GPUS=str(gpus))
+    # A process that simulates no GPU has none, also where others have those of the stand-in driver.
+    ran = run_processes(PROGRAM, processes, GPUS=str(gpus), **({} if gpus else {VARIABLE: ""}))
     assert ran.status == 0, ran.stderr
     told = facts(ran.stdout)
     assert [each["rank"] for each in told] == list(range(processes))

@@ -9,7 +9,6 @@ the two, the parts may be added up with those of other processes. Algorithms dif
     ring         ``ring``                      each device adds its share and passes it on; a part for each device
 """
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -132,15 +131,14 @@ class CrossDeviceOps(ABC):
                 )
                 for each in values
             ]
-        parts = [self._parts(each, destinations, True) for each in values]
-        _exchange_on_host(exchange, [part for of_value in parts for part in of_value])
+        parts = _exchange_on_host(exchange, [self._parts(each, destinations, True) for each in values])
         return [
             self._distribute(reduce_op, each, of_value, destinations, count or len(each))
             for each, of_value in zip(values, parts, strict=True)
         ]
 
     def _parts(self, tensors: Sequence[EagerTensor], destinations: Sequence[str], copy: bool) -> list[Part]:
-        """Return the total in parts. The part of a single tensor is its array, or with ``copy`` a copy of it."""
+        """Return the total in parts. That of one tensor is its array; with ``copy``, a copy if it is NumPy's."""
         _check_alike(tensors)
         sources = [Member(each._device, each._home) for each in tensors]
         rows = [
@@ -148,6 +146,8 @@ class CrossDeviceOps(ABC):
         ]
         if len(rows) > 1:
             return self._sum(rows, sources, members(destinations[:1], tensors[0]._dtype)[0])
+        # What is on a device is copied to the host anyway.
+        copy = copy and sources[0].home.library is None
         row = sources[0].copied(rows[0], sources[0].home) if copy else rows[0]
         return [Part(0, row.size, row, sources[0])]
 
@@ -173,13 +173,20 @@ class CrossDeviceOps(ABC):
         return [goal.tensor(array.reshape(shape)) for goal, array in zip(goals, made, strict=True)]
 
 
-def _exchange_on_host(exchange: Exchange, parts: Sequence[Part]) -> None:
-    """Add up the parts with those of other processes, which exchange arrays in host memory, in place."""
-    arrays = [part.member.to_host(part.array) for part in parts]
-    exchange(arrays)
-    for part, array in zip(parts, arrays, strict=True):
-        if array is not part.array:
-            part.member.compute(operator.setitem, part.array, ..., part.member.from_host(array))
+def _exchange_on_host(exchange: Exchange, parts: list[list[Part]]) -> list[list[Part]]:
+    """Return the sums of parts with those of other processes, which exchange arrays in host memory, in place."""
+    arrays = [[each.member.to_host(each.array) for each in of_value] for of_value in parts]
+    exchange([array for of_value in arrays for array in of_value])
+    places = [[(each.start, each.stop, each.member) for each in of_value] for of_value in parts]
+    # The memory of a device need not hold the parts of this process beside the sums.
+    parts.clear()
+    return [
+        [
+            Part(start, stop, member.from_host(array), member)
+            for (start, stop, member), array in zip(places_of_value, of_value, strict=True)
+        ]
+        for places_of_value, of_value in zip(places, arrays, strict=True)
+    ]
 
 
 def _divide(array: Array, count: int) -> Any:
