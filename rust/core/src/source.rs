@@ -19,6 +19,7 @@ mod checked_pages;
 mod descending;
 mod failing;
 mod failing_pages;
+mod forwarding;
 #[cfg(feature = "std")]
 mod objects;
 mod pages;

@@ -13,7 +13,6 @@ use crate::pool::Pool;
 use crate::source::AddressSpace;
 use crate::stats::Stats;
 use crate::tables::Allocation;
-use crate::units::ratio;
 
 /// The result of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,15 +26,6 @@ pub struct Outcome {
     pub elapsed: Duration,
     /// The pool's counters at the end.
     pub stats: Stats,
-}
-
-impl Outcome {
-    /// Returns the nanoseconds per event for a program of `events` events, 0 for none.
-    #[must_use]
-    pub fn nanoseconds_per(&self, events: usize) -> f64 {
-        let nanoseconds = u64::try_from(self.elapsed.as_nanos()).unwrap_or(u64::MAX);
-        ratio(nanoseconds, events as u64)
-    }
 }
 
 /// Why a replay failed.

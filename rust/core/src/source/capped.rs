@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::forwarding::{forward_page_sizes, forward_region_source};
 use super::pages::{PageSizes, of_upstream};
 use super::{Gauge, Grant, Headroom, PageSource, RegionSource, ReserveError, SourceFailure};
 use crate::fork;
-use crate::guard::MemoryGuard;
 
 /// The most bytes that all sources under the cap may grant at once.
 #[derive(Debug)]
@@ -86,43 +86,15 @@ impl<S: RegionSource> RegionSource for Capped<S> {
         self.cap.release(region.bytes);
     }
 
-    fn joins_regions(&self) -> bool {
-        self.upstream.joins_regions()
-    }
-
-    fn starts_at_zero(&self) -> bool {
-        self.upstream.starts_at_zero()
-    }
-
-    fn discards(&self) -> bool {
-        self.upstream.discards()
-    }
-
-    fn discard(&mut self, span: Grant) {
-        self.upstream.discard(span);
-    }
-
-    fn pages(&mut self) -> Option<&mut dyn PageSource> {
-        if self.page_sizes.exist { Some(self) } else { None }
-    }
+    forward_region_source!();
 
     fn gauge(&self) -> Option<Arc<dyn Gauge>> {
         Some(Arc::new(CappedGauge { upstream: self.upstream.gauge(), cap: Arc::clone(&self.cap) }))
     }
-
-    fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
-        self.upstream.guard()
-    }
 }
 
 impl<S: RegionSource> PageSource for Capped<S> {
-    fn granule(&self) -> u64 {
-        self.page_sizes.granule
-    }
-
-    fn page_size(&self) -> u64 {
-        self.page_sizes.default
-    }
+    forward_page_sizes!();
 
     fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError> {
         of_upstream(&mut self.upstream).reserve_addresses(bytes, page_size)

@@ -1,10 +1,8 @@
 //! A source that declines on demand, for tests of out-of-memory handling.
 
-use alloc::sync::Arc;
-
+use super::forwarding::{forward_page_sizes, forward_region_source};
 use super::pages::{PageSizes, of_upstream};
 use super::{Grant, PageSource, RegionSource, ReserveError, SourceFailure};
-use crate::guard::MemoryGuard;
 
 /// Declines the requests that a rule selects and passes the others to its upstream. Requests are those for regions and
 /// those to commit pages.
@@ -41,39 +39,11 @@ impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> RegionSource for Failin
         self.upstream.release(region);
     }
 
-    fn joins_regions(&self) -> bool {
-        self.upstream.joins_regions()
-    }
-
-    fn starts_at_zero(&self) -> bool {
-        self.upstream.starts_at_zero()
-    }
-
-    fn discards(&self) -> bool {
-        self.upstream.discards()
-    }
-
-    fn discard(&mut self, span: Grant) {
-        self.upstream.discard(span);
-    }
-
-    fn pages(&mut self) -> Option<&mut dyn PageSource> {
-        if self.page_sizes.exist { Some(self) } else { None }
-    }
-
-    fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
-        self.upstream.guard()
-    }
+    forward_region_source!();
 }
 
 impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> PageSource for FailingSource<S, R> {
-    fn granule(&self) -> u64 {
-        self.page_sizes.granule
-    }
-
-    fn page_size(&self) -> u64 {
-        self.page_sizes.default
-    }
+    forward_page_sizes!();
 
     fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError> {
         of_upstream(&mut self.upstream).reserve_addresses(bytes, page_size)

@@ -4,9 +4,9 @@ use alloc::sync::Arc;
 
 use thiserror::Error;
 
+use super::forwarding::{forward_page_sizes, forward_region_source};
 use super::pages::{PageSizes, of_upstream};
 use super::{Gauge, Grant, PageSource, RegionSource, ReserveError, SourceFailure};
-use crate::guard::MemoryGuard;
 
 /// A call of a [`PageSource`] that may fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,45 +105,17 @@ impl<S: RegionSource, R: FnMut(PageCall, u64, Grant) -> Option<ReserveError> + S
         self.upstream.release(region);
     }
 
-    fn joins_regions(&self) -> bool {
-        self.upstream.joins_regions()
-    }
-
-    fn starts_at_zero(&self) -> bool {
-        self.upstream.starts_at_zero()
-    }
-
-    fn discards(&self) -> bool {
-        self.upstream.discards()
-    }
-
-    fn discard(&mut self, span: Grant) {
-        self.upstream.discard(span);
-    }
-
-    fn pages(&mut self) -> Option<&mut dyn PageSource> {
-        if self.page_sizes.exist { Some(self) } else { None }
-    }
+    forward_region_source!();
 
     fn gauge(&self) -> Option<Arc<dyn Gauge>> {
         self.upstream.gauge()
-    }
-
-    fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
-        self.upstream.guard()
     }
 }
 
 impl<S: RegionSource, R: FnMut(PageCall, u64, Grant) -> Option<ReserveError> + Send> PageSource
     for FailingPages<S, R>
 {
-    fn granule(&self) -> u64 {
-        self.page_sizes.granule
-    }
-
-    fn page_size(&self) -> u64 {
-        self.page_sizes.default
-    }
+    forward_page_sizes!();
 
     fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError> {
         self.ask(PageCall::ReserveAddresses, Grant { address: 0, bytes })?;

@@ -78,7 +78,7 @@ pub trait PageSource {
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), SourceFailure>;
 }
 
-/// What a wrapper knows of its upstream's pages. It keeps that: [`RegionSource::pages`] takes a mutable source.
+/// The page sizes of a wrapper's upstream. The wrapper keeps them: [`RegionSource::pages`] takes a mutable source.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageSizes {
     /// Whether the upstream is a source of pages at all.

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::forwarding::{forward_page_sizes, forward_region_source};
 use super::pages::{PageSizes, of_upstream};
 use super::{Gauge, Grant, PageSource, RegionSource, ReserveError, SourceFailure};
-use crate::guard::MemoryGuard;
 
 /// One call of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,43 +100,15 @@ impl<S: RegionSource> RegionSource for Recording<S> {
         self.log.push(Call::Release(region));
     }
 
-    fn joins_regions(&self) -> bool {
-        self.upstream.joins_regions()
-    }
-
-    fn starts_at_zero(&self) -> bool {
-        self.upstream.starts_at_zero()
-    }
-
-    fn discards(&self) -> bool {
-        self.upstream.discards()
-    }
-
-    fn discard(&mut self, span: Grant) {
-        self.upstream.discard(span);
-    }
-
-    fn pages(&mut self) -> Option<&mut dyn PageSource> {
-        if self.page_sizes.exist { Some(self) } else { None }
-    }
+    forward_region_source!();
 
     fn gauge(&self) -> Option<Arc<dyn Gauge>> {
         self.upstream.gauge()
     }
-
-    fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
-        self.upstream.guard()
-    }
 }
 
 impl<S: RegionSource> PageSource for Recording<S> {
-    fn granule(&self) -> u64 {
-        self.page_sizes.granule
-    }
-
-    fn page_size(&self) -> u64 {
-        self.page_sizes.default
-    }
+    forward_page_sizes!();
 
     fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError> {
         let answer = of_upstream(&mut self.upstream).reserve_addresses(bytes, page_size);
