@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, NoReturn, Protocol, cast
 
 from allotment.devices import dispatch
-from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.dispatch import DefaultGraph
 from allotment.tf.ops.table import Operation
 from allotment.tf.tensors.dtype import DType
@@ -94,7 +93,6 @@ class TapeRecorder(Protocol):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         made: Any,
-        where: Device | None,
     ) -> None:
         """Record an operation that ran, or that a graph recorded."""
 

@@ -40,6 +40,8 @@ class Module:
                 f"{name!r} is not a valid module name. Module names must be valid Python identifiers."
             )
         self._name = name
+        with name_scope(name) as scope:
+            self._scope_name = scope
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -56,8 +58,8 @@ class Module:
 
     @property
     def name_scope(self) -> name_scope:
-        """A name scope with the module's name."""
-        return name_scope(self._name)
+        """The name scope of the module: its name inside of the scope in which it was made."""
+        return name_scope(self._scope_name)
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:

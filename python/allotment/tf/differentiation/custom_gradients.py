@@ -119,8 +119,7 @@ def _record(row: Operation, results: list[Any], inputs: list[Any]) -> list[Any]:
         made = [identity(each) for each in results]
     recorder = thread.state.recorder
     if recorder is not None:
-        where = made[0]._device if made else None
-        recorder.record(row, [*results, *inputs], (), {}, tuple(made), where)
+        recorder.record(row, [*results, *inputs], (), {}, tuple(made))
     return made
 
 

@@ -1,10 +1,8 @@
 """Checks targets and sources of gradients, and creates initial gradients of targets."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import Any
 
-from allotment.devices.device_scope import device
 from allotment.errors import InvalidArgumentError
 from allotment.tf import nest
 from allotment.tf.ops.array.creation import ones_like, zeros
@@ -13,7 +11,7 @@ from allotment.tf.ops.array.layout import reshape
 from allotment.tf.ops.array.repetition import broadcast_to
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.indexing.indicators import one_hot
-from allotment.tf.tensors.tensor import EagerTensor, Tensor
+from allotment.tf.tensors.tensor import Tensor
 
 
 def stack_gradients(rows: list[Any] | None, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -70,11 +68,10 @@ def flatten_checked(structure: Any, what: str) -> list[Any]:
 
 
 def initial_gradient(target: Any, weight: Any) -> Any:
-    """Return the initial gradient of a target: its output gradient, or ones on the target's device."""
+    """Return the initial gradient of a target: its output gradient, or ones."""
     value = to_tensor(target)
     if weight is None:
-        with device(value.device) if isinstance(value, EagerTensor) else nullcontext():
-            return ones_like(value)
+        return ones_like(value)
     weight = to_tensor(weight, like=value._dtype)
     if weight._dtype is not value._dtype or not weight.shape.is_compatible_with(value.shape):
         raise InvalidArgumentError(

@@ -46,7 +46,7 @@ def _copy_to(tensor: EagerTensor, kind: str, index: Any) -> EagerTensor:
             made = tensor_of(array, tensor._dtype, device, home)
             recorder = thread.state.recorder
             if recorder is not None:
-                recorder.record(IDENTITY, (tensor,), (), {}, made, device)
+                recorder.record(IDENTITY, (tensor,), (), {}, made)
             return made
     raise RuntimeError(f"{kind}:{index} unknown device.")
 

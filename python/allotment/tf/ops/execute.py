@@ -45,7 +45,7 @@ def run(
     """
     state = thread.state
     if state.graph is not None:
-        made, device = state.graph._recording.record(row, inputs, args, kwargs, name), None
+        made = state.graph._recording.record(row, inputs, args, kwargs, name)
     else:
         placement = current_placement()
         check_types(row, inputs, name)
@@ -53,7 +53,7 @@ def run(
         made = run_on(placement, device, row, inputs, *args, name=name, **kwargs)
     recorder = state.recorder
     if recorder is not None:
-        recorder.record(row, inputs, args, kwargs, made, device)
+        recorder.record(row, inputs, args, kwargs, made)
     return made
 
 

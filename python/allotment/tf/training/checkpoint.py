@@ -13,6 +13,7 @@ import numpy as np
 from allotment.errors import NotFoundError
 from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.constants import constant
+from allotment.tf.ops.name_scopes import name_scope
 from allotment.tf.tensors.dtype import int64
 from allotment.tf.training import checkpoint_file
 from allotment.tf.training.checkpoint_file import Array, CheckpointReader
@@ -72,7 +73,7 @@ class Checkpoint:
     def save_counter(self) -> Any:
         """The int64 variable that counts the calls of ``save``."""
         if self._counter is None:
-            with outside_of_strategies():
+            with outside_of_strategies(), name_scope(""):
                 self._counter = Variable(constant(0, int64), trainable=False, name="save_counter")
         return self._counter
 

@@ -8,6 +8,7 @@ from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.graph import Graph
 from allotment.tf.graph.variables.graph_variable import GraphVariable
 from allotment.tf.ops.array.creation import zeros
+from allotment.tf.ops.name_scopes import name_scope
 from allotment.tf.tensors.dtype import int64
 from allotment.tf.variables.variable import Variable
 
@@ -29,7 +30,8 @@ def create_global_step(graph: Graph | None = None) -> Any:
     graph = graph or get_default_graph()
     options: dict[str, Any] = {"trainable": False, "name": "global_step"}
     if thread.state.graph is None and graph is get_default_graph():
-        made: Any = Variable(zeros((), int64), **options)
+        with name_scope(""):
+            made: Any = Variable(zeros((), int64), **options)
     else:
         with graph.as_default(), graph.name_scope(None):
             made = GraphVariable(lambda: zeros((), int64), **options)

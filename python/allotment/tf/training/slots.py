@@ -9,6 +9,7 @@ from allotment.tf.dispatch import thread
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.variables.graph_variable import GraphVariable
 from allotment.tf.ops.array.creation import fill
+from allotment.tf.ops.name_scopes import name_scope
 from allotment.tf.variables import restoring
 from allotment.tf.variables.variable import Variable
 
@@ -55,30 +56,37 @@ class Slots:
 
     def _create_slots(self, variables: Sequence[Any]) -> None:
         """Create the slots that the variables lack."""
-        for name, value in self._slots.items():
-            slots = self._slot_variables.setdefault(name, {})
-            for variable in variables:
+        for variable in variables:
+            for number, (name, value) in enumerate(self._slots.items()):
+                slots = self._slot_variables.setdefault(name, {})
                 if variable._source not in slots:
                     first = getattr(self, value) if isinstance(value, str) else value
-                    slot = self._create_slot(variable, first)
+                    slot = self._create_slot(variable, first, number)
                     for copy in variable.values if has_copies(variable) else (variable,):
                         slots[copy._source] = slot
         if restoring.pending:
             restoring.restore_pending()
 
-    def _create_slot(self, variable: Any, value: float) -> Any:
-        """Create a variable with the shape, type and device of another, filled with ``value``."""
+    def _create_slot(self, variable: Any, value: float, number: int) -> Any:
+        """Create a variable with the shape, type and device of another, filled with ``value``.
+
+        Args:
+            variable: The other variable.
+            value: What it is filled with.
+            number: The number of slots of ``variable`` before this one: part of its name, which a graph adds by itself.
+        """
         name = f"{variable.name.partition(':')[0]}/{self._name}"
+        numbered = f"{name}_{number}" if number else name
 
         def first() -> Any:
             return fill(variable.shape, variable.dtype.as_numpy_dtype(value))
 
         if has_copies(variable):
-            with variable.distribute_strategy.scope():
-                return Variable(first, trainable=False, name=name)
+            with variable.distribute_strategy.scope(), name_scope(""):
+                return Variable(first, trainable=False, name=numbered)
         if not isinstance(variable, GraphVariable):
-            with device(variable.device), outside_of_strategies():
-                return Variable(first, trainable=False, name=name)
+            with device(variable.device), outside_of_strategies(), name_scope(""):
+                return Variable(first, trainable=False, name=numbered)
         with variable.graph.name_scope(None), variable.graph.colocate_with(variable.op, ignore_existing=True):
             return GraphVariable(first, trainable=False, name=name, use_resource=variable._is_resource)
 
@@ -89,7 +97,7 @@ class Slots:
             if graph is None:
                 made: Any = Variable(make, trainable=False, name=name)
             else:
-                with get_default_graph().name_scope(None), get_default_graph().control_dependencies(None):
+                with get_default_graph().control_dependencies(None):
                     made = GraphVariable(make, trainable=False, name=name)
             self._non_slot_variables[name, graph] = made
             if restoring.pending:

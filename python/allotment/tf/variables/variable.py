@@ -15,6 +15,7 @@ from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.indexing.gathering import gather, gather_nd
 from allotment.tf.ops.indexing.slicing import Index
 from allotment.tf.ops.indexing.subscripts import getitem, index_of, is_mask
+from allotment.tf.ops.name_scopes import get_current_name_scope, name_scope
 from allotment.tf.ops.operators import OPERATORS, attach
 from allotment.tf.ops.variables import resources
 from allotment.tf.ops.variables.augmented import AUGMENTED
@@ -40,7 +41,7 @@ class Variable(LegacyVariable, Operands):
         trainable: Whether tapes watch the variable and optimizers update it; true by default.
         validate_shape: Has no effect, as in TensorFlow; use ``shape``.
         caching_device: Has no effect.
-        name: The name; ``"Variable"`` by default.
+        name: The name, ``"Variable"`` by default; that of the name scope goes before it.
         variable_def: Not supported.
         dtype: The element type; by default that of the value.
         import_scope: Has no effect.
@@ -99,7 +100,8 @@ class Variable(LegacyVariable, Operands):
                 f"In this `tf.Variable` creation, the initial value's shape ({tensor.shape}) is not compatible with "
                 f"the explicitly supplied `shape` argument ({shape})."
             )
-        self._name = f"{'Variable' if name is None else name}:0"
+        scope = get_current_name_scope()
+        self._name = f"{scope}/" * bool(scope) + f"{'Variable' if name is None else name}:0"
         self._shape = tensor.shape if shape is None else TensorShape(shape)
         self._trainable = True if trainable is None else trainable
         self._constraint = constraint
@@ -334,7 +336,8 @@ class Variable(LegacyVariable, Operands):
 
 def _restored(value: Any, fields: dict[str, Any]) -> Variable:
     """Create a variable from the contents of a pickle, on the device of the current scope."""
-    return Variable(value, **fields)
+    with name_scope(""):
+        return Variable(value, **fields)
 
 
 attach(Variable, {name: method for name, method in OPERATORS.items() if name != "__getitem__"} | AUGMENTED)

@@ -36,7 +36,8 @@ def test_gradients_are_those_of_the_cpu() -> None:
 
 
 @runtime("2:8MiB")
-def test_gradients_are_computed_where_their_operations_ran() -> None:
+def test_gradients_are_computed_on_the_device_of_the_scope_around_gradient() -> None:
+    """As TensorFlow computes them, which a run with three logical CPUs showed."""
     with tf.device("/GPU:1"):
         x = tf.ones([100])
     with tf.GradientTape(persistent=True) as tape:
@@ -46,8 +47,13 @@ def test_gradients_are_computed_where_their_operations_ran() -> None:
         with tf.device("/CPU:0"):
             z = y * y
     assert (y.device[-5:], z.device[-5:]) == ("GPU:1", "CPU:0")
-    assert tape.gradient(z, y).device.endswith("CPU:0")
-    assert tape.gradient(z, x).device.endswith("GPU:1")
+    assert tape.gradient(z, x).device.endswith("GPU:0")
+    with tf.device("/CPU:0"):
+        assert tape.gradient(z, y).device.endswith("CPU:0")
+        assert tape.gradient(z, x).device.endswith("CPU:0")
+    with tf.device("/GPU:1"):
+        assert tape.gradient(z, x).device.endswith("GPU:1")
+        assert tape.jacobian(z, x).device.endswith("GPU:1")
     assert tape.gradient(z, x).numpy().tolist() == [4] * 100
     assert held(0) == 0
 

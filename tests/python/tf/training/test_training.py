@@ -125,17 +125,19 @@ def test_slots_are_named_and_placed_as_their_variables() -> None:
     assert optimizer.get_slot(variable, "m").shape == (2,)
     assert optimizer.get_slot(variable, "momentum") is None
     assert [each.name for each in optimizer.variables()] == [
-        *("beta1_power:0", "beta2_power:0", "v/Adam:0", "v/Adam:0")
+        *("beta1_power:0", "beta2_power:0", "v/Adam:0", "v/Adam_1:0")
     ]
     assert not any(each.trainable for each in optimizer.variables())
     with tf.Graph().as_default():
-        w = v1.get_variable("w", initializer=[1.0])
+        w, b = (v1.get_variable(name, initializer=[1.0]) for name in ("w", "b"))
         with v1.name_scope("outer"):
-            tf.train.AdamOptimizer().minimize(cubes(w))
+            tf.train.AdamOptimizer().minimize(cubes(w * b))
+        # The order is TensorFlow's: programs zip it with values.
         assert [each.name for each in v1.global_variables()] == [
-            *("w:0", "beta1_power:0", "beta2_power:0", "w/Adam:0", "w/Adam_1:0")
+            *("w:0", "b:0", "outer/beta1_power:0", "outer/beta2_power:0"),
+            *("w/Adam:0", "w/Adam_1:0", "b/Adam:0", "b/Adam_1:0"),
         ]
-        assert [each.name for each in v1.trainable_variables()] == ["w:0"]
+        assert [each.name for each in v1.trainable_variables()] == ["w:0", "b:0"]
 
 
 def test_gradients_can_be_changed_before_they_are_applied() -> None:

@@ -1,5 +1,7 @@
 """``tf.Module``, and losses of a replica's samples."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,28 @@ def test_the_error_of_a_function_in_a_data_set_is_its_own() -> None:
     for ask in (repr, lambda data: data.element_spec, lambda data: list(data.batch(2))):
         with pytest.raises(AttributeError, match="no_such_operation"):
             ask(tf.data.Dataset.from_tensor_slices(np.arange(3)).map(missing))
+
+
+def test_names_of_variables_begin_with_the_scopes_they_are_made_in() -> None:
+    """The names are those of TensorFlow 2.21."""
+
+    class Layer(tf.Module):
+        @tf.Module.with_name_scope
+        def __call__(self) -> str:
+            return tf.Variable(1.0, name="w").name
+
+    with tf.name_scope("a"):
+        assert tf.Variable(1.0, name="w").name == "a/w:0"
+        assert tf.Variable(1.0).name == "a/Variable:0"
+        assert tf.compat.v1.get_variable("g", [1]).name == "g:0"
+        with tf.compat.v1.variable_scope("s"):
+            assert tf.compat.v1.get_variable("g", [1]).name == "s/g:0"
+            assert tf.Variable(1.0, name="t").name == "a/s/t:0"
+        inner = tf.Module(name="mod")
+        assert Layer()() == "a/layer/w:0"
+        copied = pickle.loads(pickle.dumps(tf.Variable(1.0, name="w")))
+        assert copied.name == "a/w:0"
+    assert inner.name_scope.name == "a/mod/"
+    with inner.name_scope:
+        assert tf.Variable(1.0, name="k").name == "a/mod/k:0"
+    assert Layer(name="lay")() == "lay/w:0"

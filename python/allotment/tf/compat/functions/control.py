@@ -1,8 +1,10 @@
-"""``tf.compat.v1.cond``, which unpacks a list with one result."""
+"""``tf.compat.v1.cond`` and ``while_loop``, which return one result alone and not in a list."""
 
 from collections.abc import Callable
 from typing import Any
 
+from allotment.tf import nest
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.control import control
 
 
@@ -36,4 +38,48 @@ def cond(
     return made[0] if isinstance(made, list | tuple) and len(made) == 1 and not strict else made
 
 
-__all__ = ["cond"]
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,  # noqa: ARG001 - TensorFlow's signature
+    parallel_iterations: int = 10,
+    back_prop: bool = True,  # noqa: ARG001 - TensorFlow's signature
+    swap_memory: bool = False,  # noqa: ARG001 - TensorFlow's signature
+    name: str | None = None,  # noqa: ARG001 - TensorFlow's signature
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """Call ``body`` with the values it returned before for as long as ``cond`` is true. As ``tf.compat.v1.while_loop``.
+
+    Args:
+        cond: Takes the values, returns whether to go on.
+        body: Takes the values, returns the next ones.
+        loop_vars: The values to begin with, in a list or tuple.
+        shape_invariants: Has no effect.
+        parallel_iterations: Has no effect.
+        back_prop: Has no effect.
+        swap_memory: Has no effect.
+        name: Has no effect.
+        maximum_iterations: The largest number of calls of ``body``.
+        return_same_structure: Return one value in the structure of ``loop_vars``, too.
+
+    Returns:
+        The last values as tensors; a tensor where there is only one and ``return_same_structure`` is false.
+
+    Raises:
+        OperatorNotAllowedInGraphError: In a graph: the condition is known only when that runs.
+        TypeError: The first two are no functions, or ``parallel_iterations`` is not positive.
+        ValueError: There are no values to begin with, or ``body`` returns another structure.
+    """
+    same = return_same_structure
+    values, alone = control.repeat(
+        cond, body, loop_vars, parallel_iterations, maximum_iterations, packs=not same
+    )
+    if thread.state.graph is not None:
+        flat = nest.flatten(values)
+        return flat[0] if len(flat) == 1 and not same else values
+    return values[0] if alone else values
+
+
+__all__ = ["cond", "while_loop"]

@@ -82,10 +82,6 @@ _PARAMETERS: Final = {
     "weighted_cross_entropy_with_logits": (
         "labels=None, logits=None, pos_weight=None, name=None, targets=None > labels"
     ),
-    "while_loop": (
-        "cond, body, loop_vars, shape_invariants=None, parallel_iterations=10, back_prop=True, swap_memory=False, "
-        "name=None, maximum_iterations=None, return_same_structure=False > -"
-    ),
     "zeros_like": "tensor > input, dtype=None, name=None, optimize=True > -",
 }
 

@@ -13,7 +13,7 @@ from allotment.tf import config, errors, test
 from allotment.tf.compat.functions.aliases import MOVED
 from allotment.tf.compat.functions.assertions import ASSERTIONS, verify_tensor_all_finite
 from allotment.tf.compat.functions.constant import constant
-from allotment.tf.compat.functions.control import cond
+from allotment.tf.compat.functions.control import cond, while_loop
 from allotment.tf.compat.functions.devices import device
 from allotment.tf.compat.functions.printing import Print
 from allotment.tf.compat.functions.renamed import div, ones_like, to_double, to_float, to_int32, to_int64
@@ -241,6 +241,7 @@ __all__ = [
     "variance_scaling_initializer",
     "verify_tensor_all_finite",
     "where",
+    "while_loop",
     "zeros_initializer",
 ]
 

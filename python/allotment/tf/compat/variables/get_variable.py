@@ -15,6 +15,7 @@ from allotment.tf.dispatch import thread
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.name_scopes import name_scope
 from allotment.tf.tensors.dtype import DType, as_dtype
 from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
 from allotment.tf.variables.variable import Variable
@@ -101,7 +102,8 @@ def get_variable(
         options["aggregation"] = aggregation
     make: Any = Variable
     if graph is None:
-        return make(first, **options)
+        with name_scope(""):
+            return make(first, **options)
     options["collections"] = collections
     options["use_resource"] = scope.use_resource if use_resource is None else use_resource
     with graph.name_scope(None):

@@ -4,7 +4,6 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from allotment.devices.device_scope import device
 from allotment.tf.ops.array.creation import zeros, zeros_like
 from allotment.tf.ops.autodiff.differentiation import Call, Outline, is_differentiable
 from allotment.tf.ops.reduction.sums import add_n
@@ -40,7 +39,7 @@ class Step:
         self.kwargs = kwargs
         self.input_keys = input_keys
         self.output_keys = output_keys
-        #: Makes the scope in which its gradient is to be computed, such as that of the device where it ran.
+        #: Makes the scope in which a graph is to hold the nodes of its gradient.
         self.scope = scope
         #: Its name in a graph.
         self.name = name
@@ -107,11 +106,8 @@ def _taken(key: Hashable, pending: Pending, wanted: set[Hashable], found: dict[H
 
 
 def _sum(parts: list[Any]) -> Any:
-    """Add gradients up where the first of them is."""
-    if len(parts) == 1:
-        return parts[0]
-    with device(parts[0].device) if isinstance(parts[0], EagerTensor) else nullcontext():
-        return add_n(parts)
+    """Add gradients up."""
+    return parts[0] if len(parts) == 1 else add_n(parts)
 
 
 def _go_back(step: Step, gradients: list[Any], useful: set[Hashable], pending: Pending) -> None:

@@ -5,12 +5,10 @@ import threading
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
-from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.devices.device_scope import device
 from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.array import IDENTITY
 from allotment.tf.ops.autodiff.backward import Step
@@ -104,7 +102,6 @@ class Recorder:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         made: Any,
-        where: Device | None,
     ) -> None:
         """Record a call of an operation on each tape that watches one of its inputs."""
         gradient = row.gradient
@@ -123,7 +120,6 @@ class Recorder:
                 kwargs,
                 [_known_by(each) for each in inputs],
                 [_known_by(each) for each in outputs],
-                nullcontext if where is None else partial(device, where.name),
             ),
             outputs,
         )
@@ -135,10 +131,8 @@ class Recorder:
         for tape in self.tapes:
             if tape.watches_variables and variable.trainable:
                 tape.watch(variable)
-        eager = isinstance(value, EagerTensor)
-        outlines = [outline(value) if eager else value]
-        scope = partial(device, value.device) if eager else nullcontext
-        step = Step(IDENTITY, outlines, outlines, (), {}, [variable._source], [key_of(value)], scope)
+        outlines = [outline(value) if isinstance(value, EagerTensor) else value]
+        step = Step(IDENTITY, outlines, outlines, (), {}, [variable._source], [key_of(value)])
         self._add(step, [value])
 
     def _is_watched(self, tensor: Any) -> bool:

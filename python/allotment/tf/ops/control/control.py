@@ -133,9 +133,40 @@ def while_loop(
 ) -> Any:
     """Call ``body`` with the values it returned before for as long as ``cond`` is true of them. As ``tf.while_loop``.
 
+    Returns:
+        The last values as tensors: in a graph in the structure of ``loop_vars``, eagerly in that of what ``body``
+        returns.
+
     Raises:
         TypeError: The first two are no functions, or ``parallel_iterations`` is not positive.
         ValueError: There are no values to begin with, or ``body`` returns another structure.
+    """
+    values, _ = repeat(cond, body, loop_vars, parallel_iterations, maximum_iterations, packs=False)
+    return values
+
+
+def repeat(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    parallel_iterations: int,
+    maximum_iterations: Any,
+    *,
+    packs: bool,
+) -> tuple[Any, bool]:
+    """Run the loop of ``tf.while_loop`` and of that of TensorFlow 1.
+
+    Args:
+        cond: As of ``while_loop``, like the arguments that follow.
+        body: Called with the values.
+        loop_vars: The values to begin with.
+        parallel_iterations: Checked only.
+        maximum_iterations: The largest number of calls of ``body``, or ``None``.
+        packs: Eagerly, take what ``body`` returns for one value as that value alone, where it is no sequence. In a
+            graph that holds in any case.
+
+    Returns:
+        The values as tensors, in a graph in the structure of ``loop_vars``, and whether one was returned alone.
     """
     if not callable(cond):
         raise TypeError("'cond' must be callable.")
@@ -145,19 +176,29 @@ def while_loop(
         raise TypeError("'parallel_iterations' must be a positive integer.")
     if not loop_vars:
         raise ValueError("'loop_vars' must be provided.")
-    values = loop_vars
-    alone = len(loop_vars) == 1
-    rounds = 0
+    in_graph = thread.state.graph is not None
+    # Eagerly, a loop with a limit counts beside its values: those keep their structure, and one value stands alone.
+    counts = maximum_iterations is not None and not in_graph
+    if counts and packs and len(loop_vars) == 1:
+        values, _ = repeat(
+            cond, lambda value: (body(value),), tuple(loop_vars), 1, maximum_iterations, packs=False
+        )
+        return values, True
+    packs = in_graph or (packs and len(loop_vars) == 1)
+    values, alone, rounds = loop_vars, False, 0
     while _decided("tf.while_loop", cond(*values)):
         if maximum_iterations is not None and rounds >= maximum_iterations:
             break
         values = body(*values)
-        if alone and not isinstance(values, list | tuple):
-            # One value stands for a sequence of one.
-            values = (values,)
-        nest.assert_same_structure(list(values), list(loop_vars))
+        if packs and not nest.is_nested(values):
+            values, alone = [values], True
+        if counts:
+            nest.assert_same_structure((0, loop_vars), (0, values))
+        else:
+            nest.assert_same_structure(list(loop_vars), list(values))
         rounds += 1
-    return nest.map_structure(to_tensor, values)
+    tensors = nest.map_structure(to_tensor, values)
+    return nest.pack_sequence_as(loop_vars, nest.flatten(tensors)) if in_graph else tensors, alone
 
 
 def no_op(name: str | None = None) -> Any:
@@ -214,6 +255,7 @@ __all__ = [
     "control_dependencies",
     "group",
     "no_op",
+    "repeat",
     "switch_case",
     "timestamp",
     "tuple_of",

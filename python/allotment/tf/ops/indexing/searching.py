@@ -171,7 +171,7 @@ def searchsorted(
         raise ValueError(f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'.")
     row = _lower_row if side == "left" else _upper_row
     rows = to_tensor(sorted_sequence)
-    inputs = rows, to_tensor(values, like=rows._dtype)
+    inputs = rows, to_tensor(values)
     return run(row, inputs, side, _numbers(row.name, out_type, name), name=name)  # type: ignore[no-any-return]
 
 

@@ -17,7 +17,7 @@ from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output, number
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.tensors.dtype import as_dtype, float64
+from allotment.tf.tensors.dtype import as_dtype, float32, float64
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 
@@ -86,7 +86,8 @@ _linspace_row = operation("LinSpace", _linspace, shape=_linspace_shape, fault=_l
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> EagerTensor:
     """``num`` numbers in equal steps from ``start`` to ``stop``, both included. As ``tf.linspace``.
 
-    Tensors instead of numbers are gone through element by element, along a new axis. Integers become float64.
+    Tensors instead of numbers are gone through element by element, along a new axis. Integers become float64,
+    those of 8 and 16 bits float32.
 
     Raises:
         TypeError: ``num`` is not whole.
@@ -99,7 +100,8 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any
     if thread.state.graph is not None:
         check_scalar(num, "num")
     if first._dtype.is_integer:
-        first, last = cast(first, float64), cast(last, float64)
+        wide = float32 if first._dtype.size < 4 else float64
+        first, last = cast(first, wide), cast(last, wide)
     return run(  # type: ignore[no-any-return]
         _linspace_row, (first, last), count, number_argument(axis, "axis"), name=name
     )

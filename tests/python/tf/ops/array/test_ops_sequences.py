@@ -80,6 +80,8 @@ def test_equal_steps() -> None:
     check(sequences.linspace(0.0, 1.0, 5), [0, 0.25, 0.5, 0.75, 1], "float32")
     check(sequences.linspace(0, 10, tensor(5)), [0, 2.5, 5, 7.5, 10], "float64")
     check(sequences.linspace(3.0, 1.0, 3), [3, 2, 1], "float32")
+    for name in ("int8", "uint8", "int16", "uint16"):
+        check(sequences.linspace(tensor([1, 4], name), tensor([9, 7], name), 5)[1], [3, 4.75], "float32")
     check(sequences.linspace(2.0, 5.0, 1), [2], "float32")
     check(sequences.linspace(2.0, 5.0, 0), np.zeros(0), "float32")
     check(sequences.linspace([0.0, 1.0], [4.0, 6.0], 3), [[0, 1], [2, 3.5], [4, 6]], "float32")

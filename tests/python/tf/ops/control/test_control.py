@@ -1,6 +1,8 @@
 """Choosing, repeating and mapping as functions, and what has no effect eagerly."""
 
+import contextlib
 import re
+from typing import Any
 
 import pytest
 
@@ -38,6 +40,36 @@ def test_repeating() -> None:
         tf.while_loop(lambda i: i < 3, lambda i: i + 1, [])
     with pytest.raises(TypeError, match="'cond' must be callable"):
         tf.while_loop(5, lambda i: i + 1, [1])  # type: ignore[arg-type]
+
+
+def _kind(value: Any) -> Any:
+    return (type(value), *map(_kind, value)) if isinstance(value, list | tuple) else "tensor"
+
+
+@pytest.mark.parametrize("where", ["eager", "graph"])
+def test_results_of_loops_have_the_structure_that_tensorflow_gives_them(where: str) -> None:
+    """The expected structures are those of TensorFlow 2.21."""
+    first, two = tf.compat.v1.while_loop, (tuple, "tensor", "tensor")
+    with tf.Graph().as_default() if where == "graph" else contextlib.nullcontext():
+        zero = tf.constant(0)
+        small, up = (lambda i: i < 10), (lambda i: i + 1)
+        assert _kind(first(small, up, [zero])) == "tensor"
+        assert _kind(first(small, up, [zero], maximum_iterations=3)) == "tensor"
+        assert _kind(first(lambda i, j: i < 10, lambda i, j: (i + 1, j), (zero, zero))) == two
+        assert _kind(tf.while_loop(small, lambda i: [i + 1], [zero])) == (list, "tensor")
+        if where == "graph":
+            assert _kind(first(small, lambda i: [i + 1], [zero])) == "tensor"
+            assert _kind(first(small, up, [zero], return_same_structure=True)) == (list, "tensor")
+            assert _kind(tf.while_loop(small, up, [zero])) == (list, "tensor")
+            assert _kind(tf.while_loop(small, up, (zero,))) == (tuple, "tensor")
+            with tf.compat.v1.Session() as session:
+                count = first(small, up, [zero])
+                assert session.run([count, count * 2]) == [10, 20]
+        else:
+            assert _kind(first(small, lambda i: [i + 1], [zero])) == (list, "tensor")
+            assert int(first(small, up, [zero], maximum_iterations=3)) == 3
+            with pytest.raises(TypeError, match="Cannot iterate over a scalar tensor"):
+                tf.while_loop(small, up, [zero])
 
 
 def test_mapping_and_folding() -> None:

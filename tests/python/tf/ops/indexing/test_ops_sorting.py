@@ -98,7 +98,7 @@ def test_where_values_would_be_put(ordered: list[int], values: list[int]) -> Non
 
 def test_where_values_would_be_put_in_rows() -> None:
     check(searching.searchsorted([[1, 3, 5], [2, 4, 6]], [[3, 9], [3, 1]]), [[1, 3], [1, 0]], "int32")
-    check(searching.searchsorted([[[1.0, 3.0]]], [[[2]]]), [[[1]]], "int32")
+    check(searching.searchsorted([[[1.0, 3.0]]], [[[2.0]]]), [[[1]]], "int32")
 
 
 @pytest.mark.parametrize(
@@ -116,3 +116,5 @@ def test_values_that_cannot_be_put(rows: Any, values: Any, text: str) -> None:
 def test_sides_that_are_none() -> None:
     with pytest.raises(ValueError, match=re.escape("Received: `side` = 'up'.")):
         searching.searchsorted([1], [1], side="up")
+    with pytest.raises(InvalidArgumentError, match="was expected to be a double tensor but is a float tensor"):
+        searching.searchsorted(tensor([1.0], "float64"), [1.0])
