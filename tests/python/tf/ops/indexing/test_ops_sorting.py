@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from allotment.errors import InvalidArgumentError
 from allotment.tf.ops.indexing import searching, sorting
 from support.tf.tensors import check, check_refused, tensor
 
@@ -116,5 +117,7 @@ def test_values_that_cannot_be_put(rows: Any, values: Any, text: str) -> None:
 def test_sides_that_are_none() -> None:
     with pytest.raises(ValueError, match=re.escape("Received: `side` = 'up'.")):
         searching.searchsorted([1], [1], side="up")
-    with pytest.raises(InvalidArgumentError, match="was expected to be a double tensor but is a float tensor"):
+    with pytest.raises(
+        InvalidArgumentError, match="was expected to be a double tensor but is a float tensor"
+    ):
         searching.searchsorted(tensor([1.0], "float64"), [1.0])
