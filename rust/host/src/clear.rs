@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use crate::regions::is_of_other_allocator;
+
 /// Below this many bytes, writing zeros costs less than a query of the written pages.
 const MIN_SCANNED: usize = 8 << 20;
 
@@ -14,14 +16,18 @@ const PAGES_PER_READ: usize = 1024;
 
 /// Zeroes `bytes` bytes from `start`.
 ///
-/// In a long span, unwritten pages stay untouched. If the kernel does not report them, all pages are written.
+/// In a long span, unwritten pages stay untouched. If the kernel does not report them, or the memory is another
+/// allocator's, all pages are written.
 ///
 /// # Safety
-/// The span lies in a region of [`HostMemory`](crate::HostMemory) and has no other user meanwhile.
+/// The span lies in a region of [`HostMemory`](crate::HostMemory) or of a [`Registered`](crate::Registered) source, and
+/// has no other user meanwhile.
 pub unsafe fn clear(start: *mut u8, bytes: usize) {
     let page = rustix::param::page_size();
-    let whole = bytes >= MIN_SCANNED && cfg!(target_os = "linux");
-    let Some(map) = whole.then(|| File::open("/proc/self/pagemap").ok()).flatten() else {
+    let may_skip = bytes >= MIN_SCANNED
+        && cfg!(target_os = "linux")
+        && !is_of_other_allocator(start.expose_provenance() as u64);
+    let Some(map) = may_skip.then(|| File::open("/proc/self/pagemap").ok()).flatten() else {
         // SAFETY: guaranteed by the caller.
         return unsafe { start.write_bytes(0, bytes) };
     };

@@ -19,6 +19,7 @@ mod machine_memory;
 mod mapping;
 mod pages;
 mod regions;
+mod registered;
 #[cfg(target_os = "linux")]
 mod userfault;
 #[cfg(not(target_os = "linux"))]
@@ -35,7 +36,9 @@ use guard::HostGuard;
 pub use machine_memory::MachineMemory;
 use mapping::{Access, HUGE_PAGE};
 use pages::{CommitMethod, PageRanges};
+use regions::Origin;
 pub use regions::end_of_region;
+pub use registered::Registered;
 
 /// Regions of at least this size request huge pages. The first region of a growing pool is smaller, so that a nearly
 /// empty pool uses little memory.
@@ -74,7 +77,7 @@ impl RegionSource for HostMemory {
             mapping::advise_huge_pages(start, length, true);
         }
         let grant = Grant { address: start as u64, bytes };
-        regions::register(grant.address, grant.end());
+        regions::register(grant.address, grant.end(), Origin::Mapping);
         self.grants.insert(grant);
         Ok(grant)
     }

@@ -15,8 +15,9 @@ use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 
 use crate::mapping::{self, Access, HUGE_PAGE, numbers};
+use crate::regions::{self, Origin};
 use crate::userfault::PageMover;
-use crate::{HostMemory, regions, strict_overcommit};
+use crate::{HostMemory, strict_overcommit};
 
 /// How pages get memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +160,7 @@ impl PageSource for HostMemory {
 
     fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError> {
         let range = self.pages.map(bytes, page_size).ok_or(ReserveError::Declined)?;
-        regions::register(range.address, range.end());
+        regions::register(range.address, range.end(), Origin::Mapping);
         self.grants.insert(range);
         Ok(range)
     }

@@ -5,7 +5,7 @@
 //! it is live.
 
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 static FIRST: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 
@@ -16,7 +16,18 @@ struct Slot {
     start: AtomicU64,
     /// The first byte after it; 0 while the slot is being filled or emptied.
     end: AtomicU64,
+    /// Whether pages read as zero until they are written.
+    starts_as_zero: AtomicBool,
     next: AtomicPtr<Slot>,
+}
+
+/// Who made the memory of a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A mapping of this crate: pages read as zero until they are written.
+    Mapping,
+    /// Another allocator: pages may have any content.
+    Other,
 }
 
 /// Returns the end of the host-memory region that contains `address`, if there is one.
@@ -25,24 +36,45 @@ struct Slot {
 /// Linear in the number of regions of all sources.
 #[must_use]
 pub fn end_of_region(address: u64) -> Option<u64> {
+    find(address).map(|(end, _)| end)
+}
+
+/// Returns whether `address` is in a region with pages that may have any content before they are written.
+pub(crate) fn is_of_other_allocator(address: u64) -> bool {
+    find(address).is_some_and(|(_, origin)| origin == Origin::Other)
+}
+
+fn find(address: u64) -> Option<(u64, Origin)> {
     slots().find_map(|slot| {
         let start = slot.start.load(Ordering::Acquire);
         let end = slot.end.load(Ordering::Acquire);
         let within = start != 0 && start <= address && address < end;
+        let origin =
+            if slot.starts_as_zero.load(Ordering::Relaxed) { Origin::Mapping } else { Origin::Other };
         // A slot that changes meanwhile belongs to another address.
-        (within && slot.start.load(Ordering::Acquire) == start).then_some(end)
+        (within && slot.start.load(Ordering::Acquire) == start).then_some((end, origin))
     })
 }
 
 /// Registers a region, before any address in it is handed to a caller.
-pub(crate) fn register(start: u64, end: u64) {
+pub(crate) fn register(start: u64, end: u64, origin: Origin) {
+    let starts_as_zero = origin == Origin::Mapping;
     let take = |slot: &&Slot| {
         let taken = slot.start.compare_exchange(0, start, Ordering::AcqRel, Ordering::Relaxed);
         taken.is_ok()
     };
     match slots().find(take) {
-        Some(slot) => slot.end.store(end, Ordering::Release),
-        None => append(Slot { start: start.into(), end: end.into(), next: AtomicPtr::default() }),
+        Some(slot) => {
+            slot.starts_as_zero.store(starts_as_zero, Ordering::Relaxed);
+            // After the origin: a slot without an end contains no address.
+            slot.end.store(end, Ordering::Release);
+        }
+        None => append(Slot {
+            start: start.into(),
+            end: end.into(),
+            starts_as_zero: starts_as_zero.into(),
+            next: AtomicPtr::default(),
+        }),
     }
 }
 

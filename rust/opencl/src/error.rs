@@ -20,12 +20,23 @@ pub enum OpenClError {
         reason: String,
     },
     /// The library has no such function.
-    #[error("{path} is not an OpenCL 1.2 or newer: it lacks {symbol}")]
+    #[error("{path} is not an OpenCL {version} or newer: it lacks {symbol}")]
     MissingSymbol {
         /// The library's name or path.
         path: String,
         /// The function.
         symbol: &'static str,
+        /// The version that has it.
+        version: &'static str,
+    },
+    /// A device of a context has no memory that it shares with the host.
+    #[error(
+        "the host cannot read and write memory of the device: it has no fine-grained shared virtual memory \
+         (CL_DEVICE_SVM_FINE_GRAIN_BUFFER is not among its CL_DEVICE_SVM_CAPABILITIES, {capabilities:#x})"
+    )]
+    NoSharedMemory {
+        /// The device's `CL_DEVICE_SVM_CAPABILITIES`.
+        capabilities: u64,
     },
     /// A call failed.
     #[error("{call} failed: {name} ({code})")]

@@ -8,19 +8,21 @@ use std::sync::{Mutex, PoisonError};
 use libloading::Library;
 
 use crate::error::OpenClError;
-use crate::sys::{self, Destroyed, Functions, Handle, Part, Status};
+use crate::sys::{self, Destroyed, Functions, Handle, Part, Status, SvmFunctions};
 
 /// OpenCL of this process. Copies share it. Nothing is closed at the end: drivers have threads of their own.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenCl(&'static Opened);
 
-/// The opened libraries, by path and process. Never dropped: buffers refer to them without counting, as making one takes
+/// The opened libraries, by path. Never dropped: buffers refer to them without counting, as making one takes
 /// less than a tenth of a microsecond.
 static OPENED: Mutex<Vec<(String, OpenCl)>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
 struct Opened {
     functions: Functions,
+    /// Those of shared virtual memory, or why there are none.
+    svm: Result<SvmFunctions, OpenClError>,
     process: u32,
 }
 
@@ -29,13 +31,12 @@ impl OpenCl {
     /// linked with it. A program that has handles names the library that made them.
     ///
     /// # Errors
-    /// If there is no such library, or it lacks a function of OpenCL 1.2.
+    /// If there is no such library, or it lacks a function of OpenCL 1.2; or a process opened it from which this one was
+    /// forked, as what it made does not survive that.
     pub fn open(library: &str) -> Result<Self, OpenClError> {
-        let process = process::id();
         let mut known = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = known.iter().find(|(path, opencl)| path == library && opencl.0.process == process);
-        if let Some(&(_, opencl)) = same {
-            return Ok(opencl);
+        if let Some(&(_, opencl)) = known.iter().find(|(path, _)| path == library) {
+            return opencl.check_process().map(|()| opencl);
         }
         // SAFETY: the library is the machine's OpenCL, or one that the program has loaded.
         let opened = unsafe { Library::new(library) };
@@ -43,14 +44,16 @@ impl OpenCl {
             .map_err(|error| OpenClError::NotFound { path: library.to_owned(), reason: error.to_string() })?;
         // SAFETY: as above; the library is never unloaded, see below.
         let functions = unsafe { Functions::load(&opened, library) }?;
+        // SAFETY: as above.
+        let svm = unsafe { SvmFunctions::load(&opened, library) };
         std::mem::forget(opened);
-        let opencl = Self::of(functions);
+        let opencl = Self::of(functions, svm);
         known.push((library.to_owned(), opencl));
         Ok(opencl)
     }
 
-    pub(crate) fn of(functions: Functions) -> Self {
-        Self(Box::leak(Box::new(Opened { functions, process: process::id() })))
+    pub(crate) fn of(functions: Functions, svm: Result<SvmFunctions, OpenClError>) -> Self {
+        Self(Box::leak(Box::new(Opened { functions, svm, process: process::id() })))
     }
 
     /// Returns an error in a process that was forked from the one that opened the library.
@@ -83,6 +86,47 @@ impl OpenCl {
         }
         // SAFETY: guaranteed by the caller. At the end of the process there may be no context any more.
         let _ = self.call("clReleaseContext", |functions| unsafe { (functions.release_context)(context) });
+    }
+
+    /// Returns the devices of a context.
+    ///
+    /// # Safety
+    /// The handle is a context's.
+    pub(crate) unsafe fn devices(self, context: Handle) -> Result<Vec<Handle>, OpenClError> {
+        let mut bytes = 0;
+        // SAFETY: guaranteed by the caller; the pointer is to a local variable.
+        self.call("clGetContextInfo", |functions| unsafe {
+            (functions.context_info)(context, sys::CONTEXT_DEVICES, 0, ptr::null_mut(), &raw mut bytes)
+        })?;
+        let mut devices: Vec<Handle> = vec![ptr::null_mut(); bytes / size_of::<Handle>()];
+        let bytes = devices.len() * size_of::<Handle>();
+        // SAFETY: as above; the vector has that many bytes.
+        self.call("clGetContextInfo", |functions| unsafe {
+            let first = devices.as_mut_ptr().cast();
+            (functions.context_info)(context, sys::CONTEXT_DEVICES, bytes, first, ptr::null_mut())
+        })?;
+        Ok(devices)
+    }
+
+    /// Returns a number that OpenCL knows of a device, a `cl_ulong` or a `cl_bitfield`.
+    ///
+    /// # Safety
+    /// The handle is a device's, and `name` asks for such a number.
+    pub(crate) unsafe fn device_info(self, device: Handle, name: u32) -> Result<u64, OpenClError> {
+        let mut value = 0_u64;
+        // SAFETY: guaranteed by the caller; the pointer is to a local variable of that length.
+        self.call("clGetDeviceInfo", |functions| unsafe {
+            (functions.device_info)(device, name, 8, (&raw mut value).cast(), ptr::null_mut())
+        })?;
+        Ok(value)
+    }
+
+    /// Returns the functions of shared virtual memory.
+    ///
+    /// # Errors
+    /// If the library has none, as before OpenCL 2.0.
+    pub(crate) fn svm(self) -> Result<&'static SvmFunctions, OpenClError> {
+        self.0.svm.as_ref().map_err(Clone::clone)
     }
 
     /// # Safety

@@ -22,6 +22,8 @@ pub(crate) struct Part {
 }
 
 pub(crate) const SUCCESS: Status = 0;
+/// `CL_INVALID_VALUE`.
+pub(crate) const INVALID_VALUE: Status = -30;
 /// `CL_MEM_OBJECT_ALLOCATION_FAILURE`, `CL_OUT_OF_RESOURCES`, `CL_OUT_OF_HOST_MEMORY`, `CL_INVALID_BUFFER_SIZE`: the
 /// last one where a buffer would be longer than the device allows.
 pub(crate) const OUT_OF_MEMORY: [Status; 4] = [-4, -5, -6, -61];
@@ -32,6 +34,16 @@ pub(crate) const READ_WRITE: u64 = 1;
 pub(crate) const USE_HOST_PTR: u64 = 1 << 3;
 /// `CL_BUFFER_CREATE_TYPE_REGION`.
 pub(crate) const PART: u32 = 0x1220;
+/// `CL_MEM_SVM_FINE_GRAIN_BUFFER`.
+pub(crate) const FINE_GRAINED: u64 = 1 << 10;
+/// `CL_CONTEXT_DEVICES`.
+pub(crate) const CONTEXT_DEVICES: u32 = 0x1081;
+/// `CL_DEVICE_MAX_MEM_ALLOC_SIZE`.
+pub(crate) const LONGEST_ALLOCATION: u32 = 0x1010;
+/// `CL_DEVICE_SVM_CAPABILITIES`.
+pub(crate) const SVM_CAPABILITIES: u32 = 0x1053;
+/// `CL_DEVICE_SVM_FINE_GRAIN_BUFFER`.
+pub(crate) const SVM_FINE_GRAINED: u64 = 1 << 1;
 /// `CL_QUEUE_CONTEXT`.
 pub(crate) const QUEUE_CONTEXT: u32 = 0x1090;
 /// `CL_QUEUE_PROPERTIES`.
@@ -48,6 +60,7 @@ pub(crate) fn name_of(code: Status) -> &'static str {
         -13 => "CL_MISALIGNED_SUB_BUFFER_OFFSET",
         -14 => "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST",
         -30 => "CL_INVALID_VALUE",
+        -33 => "CL_INVALID_DEVICE",
         -34 => "CL_INVALID_CONTEXT",
         -36 => "CL_INVALID_COMMAND_QUEUE",
         -37 => "CL_INVALID_HOST_PTR",
@@ -60,16 +73,20 @@ pub(crate) fn name_of(code: Status) -> &'static str {
     }
 }
 
-/// Declares the table of functions, and how it is filled from a library.
+/// Declares a table of functions of a version of OpenCL, and how it is filled from a library.
 macro_rules! table {
-    ($($field:ident = $symbol:literal($($argument:ty),*) -> $result:ty;)*) => {
-        /// The functions that every OpenCL from 1.2 on has.
+    (
+        $(#[$documentation:meta])*
+        $name:ident, $version:literal;
+        $($field:ident = $symbol:literal($($argument:ty),*) -> $result:ty;)*
+    ) => {
+        $(#[$documentation])*
         #[derive(Debug, Clone, Copy)]
-        pub(crate) struct Functions {
+        pub(crate) struct $name {
             $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> $result,)*
         }
 
-        impl Functions {
+        impl $name {
             /// Looks up every function, in the library and in those that it needs.
             ///
             /// # Safety
@@ -81,7 +98,9 @@ macro_rules! table {
                 Ok(Self {
                     // SAFETY: the types are those of `cl.h`; the caller vouches for the library.
                     $($field: *unsafe { library.get($symbol.as_bytes()) }.map_err(|_| {
-                        OpenClError::MissingSymbol { path: path.to_owned(), symbol: $symbol }
+                        OpenClError::MissingSymbol {
+                            path: path.to_owned(), symbol: $symbol, version: $version
+                        }
                     })?,)*
                 })
             }
@@ -90,6 +109,10 @@ macro_rules! table {
 }
 
 table! {
+    /// The functions that every OpenCL from 1.2 on has.
+    Functions, "1.2";
+    context_info = "clGetContextInfo"(Handle, u32, usize, *mut c_void, *mut usize) -> Status;
+    device_info = "clGetDeviceInfo"(Handle, u32, usize, *mut c_void, *mut usize) -> Status;
     retain_context = "clRetainContext"(Handle) -> Status;
     release_context = "clReleaseContext"(Handle) -> Status;
     retain_queue = "clRetainCommandQueue"(Handle) -> Status;
@@ -106,4 +129,11 @@ table! {
     release_event = "clReleaseEvent"(Handle) -> Status;
     flush = "clFlush"(Handle) -> Status;
     finish = "clFinish"(Handle) -> Status;
+}
+
+table! {
+    /// The functions of shared virtual memory, which OpenCL has from 2.0 on.
+    SvmFunctions, "2.0";
+    allocate = "clSVMAlloc"(Handle, u64, usize, u32) -> *mut c_void;
+    free = "clSVMFree"(Handle, *mut c_void) -> ();
 }

@@ -8,6 +8,7 @@ use allotment::{Options, Pool};
 
 use crate::{Buffer, OpenClError, QueueOrder};
 
+mod shared_memory;
 mod stand_in;
 
 use stand_in::{Program, library, release};

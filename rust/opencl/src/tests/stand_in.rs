@@ -2,12 +2,13 @@
 //!
 //! Longer than 300 lines: one function for each of the library's.
 
+use std::alloc::{self, Layout};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::sys::{Destroyed, Functions, Handle, Part, Status};
-use crate::{Context, OpenCl, Queue, Regions};
+use crate::sys::{Destroyed, Functions, Handle, Part, Status, SvmFunctions};
+use crate::{Context, OpenCl, OpenClError, Queue, Regions};
 
 /// An object of the library: a context, a queue, a buffer or an event.
 struct Object {
@@ -28,9 +29,19 @@ pub(super) struct Library {
     calls: Vec<String>,
     /// The call that fails, and with what.
     pub(super) fails: Option<(&'static str, Status)>,
+    /// The capabilities of shared virtual memory of each device.
+    pub(super) svm_capabilities: Vec<u64>,
+    /// Shared memory: where it starts, and how long it is.
+    shared: Vec<(usize, Layout)>,
 }
 
-static LIBRARY: Mutex<Library> = Mutex::new(Library { objects: Vec::new(), calls: Vec::new(), fails: None });
+static LIBRARY: Mutex<Library> = Mutex::new(Library {
+    objects: Vec::new(),
+    calls: Vec::new(),
+    fails: None,
+    svm_capabilities: Vec::new(),
+    shared: Vec::new(),
+});
 /// One test at a time has the library.
 static ONE: Mutex<()> = Mutex::new(());
 
@@ -230,7 +241,91 @@ unsafe extern "C" fn finish(queue: Handle) -> Status {
     library.log("finish", &name)
 }
 
+/// `CL_DEVICE_MAX_MEM_ALLOC_SIZE` of the first device; each further one has half of it.
+pub(super) const LONGEST: u64 = 8 << 20;
+
+unsafe extern "C" fn context_info(
+    context: Handle,
+    name: u32,
+    length: usize,
+    value: *mut c_void,
+    needed: *mut usize,
+) -> Status {
+    assert_eq!(name, 0x1081);
+    let mut library = library();
+    library.get(context);
+    let status = library.log("devices", "");
+    let count = library.svm_capabilities.len();
+    // SAFETY: the caller passes a local variable, or as many bytes as it was told.
+    unsafe {
+        if let Some(needed) = needed.as_mut() {
+            *needed = 8 * count;
+        } else {
+            assert_eq!(length, 8 * count);
+            for index in 0..count {
+                value.cast::<Handle>().add(index).write(handle(index + 1));
+            }
+        }
+    }
+    status
+}
+
+unsafe extern "C" fn device_info(
+    device: Handle,
+    name: u32,
+    length: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> Status {
+    assert_eq!(length, 8);
+    let mut library = library();
+    let index = device.addr() - 1;
+    let answer = match name {
+        0x1053 => library.svm_capabilities[index],
+        0x1010 => LONGEST >> index,
+        _ => panic!("{name:#x} is not asked for"),
+    };
+    // SAFETY: the caller passes a value of eight bytes.
+    unsafe { value.cast::<u64>().write(answer) };
+    library.log("device_info", "")
+}
+
+unsafe extern "C" fn allocate_shared(
+    context: Handle,
+    flags: u64,
+    bytes: usize,
+    alignment: u32,
+) -> *mut c_void {
+    assert_eq!((flags, alignment), (1 | 1 << 10, 0));
+    let mut library = library();
+    library.get(context);
+    if library.log("allocate", &format!("{bytes}")) != 0 {
+        return ptr::null_mut();
+    }
+    // No better aligned than OpenCL must.
+    let layout = Layout::from_size_align(bytes + 128, 256).unwrap();
+    // SAFETY: the length is not zero.
+    let start = unsafe { alloc::alloc(layout) };
+    library.shared.push((start.addr() + 128, layout));
+    // SAFETY: the allocation is that long.
+    unsafe { start.add(128) }.cast()
+}
+
+unsafe extern "C" fn free_shared(context: Handle, start: *mut c_void) {
+    let mut library = library();
+    library.get(context);
+    library.log("free", "");
+    let found = library.shared.iter().position(|&(address, _)| address == start.addr());
+    let (_, layout) = library.shared.swap_remove(found.expect("it is shared memory"));
+    // SAFETY: it was allocated with that layout, 128 bytes before.
+    unsafe { alloc::dealloc(start.cast::<u8>().sub(128), layout) };
+}
+
+const SVM_FUNCTIONS: SvmFunctions = SvmFunctions { allocate: allocate_shared, free: free_shared };
+
 const FUNCTIONS: Functions = Functions {
+    context_info,
+    device_info,
     retain_context: retain,
     release_context: release,
     retain_queue: retain,
@@ -261,9 +356,21 @@ impl Program {
     pub(super) fn new(out_of_order: &[bool]) -> Self {
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         *library() = Library::default();
-        let mut program =
-            Self { opencl: OpenCl::of(FUNCTIONS), contexts: Vec::new(), queues: Vec::new(), _one: one };
+        let mut program = Self {
+            opencl: OpenCl::of(FUNCTIONS, Ok(SVM_FUNCTIONS)),
+            contexts: Vec::new(),
+            queues: Vec::new(),
+            _one: one,
+        };
         program.add_context(out_of_order);
+        program
+    }
+
+    /// Makes a context of an OpenCL without shared virtual memory.
+    pub(super) fn of_version_1() -> Self {
+        let mut program = Self::new(&[]);
+        let (path, symbol, version) = ("libOpenCL.so.1".to_owned(), "clSVMAlloc", "2.0");
+        program.opencl = OpenCl::of(FUNCTIONS, Err(OpenClError::MissingSymbol { path, symbol, version }));
         program
     }
 
@@ -304,6 +411,7 @@ impl Program {
     /// Checks that the program alone has references, to what it made.
     pub(super) fn check_nothing_is_left(&self) {
         let library = library();
+        assert!(library.shared.is_empty());
         assert_eq!(library.live().len(), self.contexts.len() + self.queues.len(), "{:?}", library.live());
         assert!(library.objects.iter().all(|object| object.references <= 1));
     }
