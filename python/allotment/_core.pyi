@@ -666,7 +666,9 @@ class Pool:
             with no memory behind them. ``"cuda:0"``: memory of a GPU, by the CUDA driver's index, in regions of
             ``cuMemAlloc``. ``"cuda-vmm:0"``: the same in regions that the driver maps one after the other, so that the
             pool grows in place; such memory cannot be exported to other processes. The result of
-            ``integrations.opencl.source``: buffers of an OpenCL context. Any other object: a ``Source``.
+            ``integrations.opencl.source``: buffers of an OpenCL context. The result of
+            ``integrations.opencl.shared_memory``: memory that the host and the devices of a context share. Any other
+            object: a ``Source``.
         trim_on_oom: True (default): before a refusal, give wholly free regions back to the source and grow again.
         joins_regions: Whether a region that starts where another ends is joined to it. ``None`` (default): as the
             source says.
@@ -734,7 +736,7 @@ class Pool:
         limit: _Size,
         *,
         growth: bool = True,
-        source: str | HostMemory | OpenClSource | Source = "host",
+        source: str | HostMemory | OpenClSharedMemory | OpenClSource | Source = "host",
         trim_on_oom: bool = True,
         joins_regions: bool | None = None,
         wait_seconds: float = 0.0,
@@ -1219,6 +1221,38 @@ class OpenClSource:
     @property
     def context(self) -> int:
         """The handle of the context."""
+
+@final
+class OpenClSharedMemory:
+    """Memory of a fixed size that the host and the devices of an OpenCL context share, for several pools.
+
+    It is fine-grained shared virtual memory: addresses of its pools are memory of this process, and kernels take them
+    by ``clSetKernelArgSVMPointer``.
+
+    Args:
+        library: As for ``OpenClSource``.
+        context: The handle of the context.
+        capacity: The most bytes that pools may reserve from it together: a number, or a text such as ``"8GiB"``.
+        within_machine: As for ``HostMemory``: for devices that are the machine's CPU.
+
+    Raises:
+        ValueError: ``capacity`` is out of range.
+        RuntimeError: The library cannot be used, OpenCL fails or is older than 2.0, or a device of the context has no
+            such memory.
+    """
+
+    def __new__(
+        cls, library: str, context: int, capacity: _Size, *, within_machine: bool = False
+    ) -> Self: ...
+    @property
+    def context(self) -> int:
+        """The handle of the context."""
+    @property
+    def capacity(self) -> int:
+        """The most bytes that pools may reserve from it together."""
+    @property
+    def used(self) -> int:
+        """Bytes that all pools have reserved from it now."""
 
 @final
 class OpenClAllocator:

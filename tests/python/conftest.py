@@ -14,17 +14,23 @@ from support.host_programs import Compile, compiler
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--gpus",
-        choices=["simulated", "stand-in"],
+        choices=["simulated", "stand-in", "opencl"],
         default="simulated",
-        help="what simulated GPUs of tests are: themselves, or GPUs of the stand-in driver with strict arrays",
+        help="what simulated GPUs of tests are: themselves, or GPUs of the stand-in driver with strict arrays, or "
+        "devices of OpenCL",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("gpus") == "stand-in":
-        from support.arrays import stand_in_gpus
+    match config.getoption("gpus"):
+        case "stand-in":
+            from support.arrays import stand_in_gpus
 
-        stand_in_gpus.install()
+            stand_in_gpus.install()
+        case "opencl":
+            from support.arrays import opencl_gpus
+
+            opencl_gpus.install()
     # A shell has its background jobs ignore interrupts, and children inherit that: some tests interrupt themselves.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -36,15 +42,20 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what needs a GPU where there is none, and what is about simulated GPUs where there are others."""
+    """Skip what needs a GPU where there is none, and what does not hold for the kind of GPUs that there are."""
     missing = missing_gpu()
-    simulated = config.getoption("gpus") == "simulated"
+    # The marker of tests that do not hold for a kind, and how the reason begins.
+    marker, kind = {
+        "simulated": ("", ""),
+        "stand-in": ("simulated_gpus", "with real GPUs"),
+        "opencl": ("not_opencl", "with devices of OpenCL"),
+    }[config.getoption("gpus")]
     for item in items:
         if missing and item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason=missing))
-        about = item.get_closest_marker("simulated_gpus")
-        if about is not None and not simulated:
-            item.add_marker(pytest.mark.skip(reason=f"with real GPUs: {about.args[0]}"))
+        about = item.get_closest_marker(marker)
+        if about is not None:
+            item.add_marker(pytest.mark.skip(reason=f"{kind}: {about.args[0]}"))
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from allotment._core import HostMemory, Pool, format_size
+from allotment._core import HostMemory, OpenClSharedMemory, Pool, format_size
 from allotment.devices.device_tuples import LogicalDevice, LogicalIndex, PhysicalDevice
 from allotment.devices.environment import settings as environment
 from allotment.devices.environment.settings import Settings
@@ -13,12 +13,15 @@ from allotment.devices.environment.variables import CPU_POOL, CPU_POOL_LIMIT
 from allotment.devices.limits.elastic import PAGE_SIZE
 from allotment.devices.limits.growth import Growth
 from allotment.devices.names import full_name, short_name
-from allotment.devices.physical import Physical
+from allotment.devices.physical import Gpu, Physical
 from allotment.devices.plan import FREE_MEMORY, WHOLE_GPU, Kind, Limit, LogicalPlan
 from allotment.errors import AlreadyExistsError
 
 if TYPE_CHECKING:
     from allotment.arrays.library import ArrayLibrary
+
+#: Memory of a device that its pools share.
+SharedMemory = HostMemory | OpenClSharedMemory
 
 #: TensorFlow's name for the CPU's pool.
 CPU_POOL_NAME = "bfc_cpu_allocator_for_gpu"
@@ -51,6 +54,12 @@ class LogicalDeviceRuntime:
         self.name = full_name(plan.kind, plan.index)
         self.short_name = short_name(plan.kind, plan.index)
 
+    @property
+    def shares_memory(self) -> bool:
+        """Whether other libraries get the memory of its values itself and not a copy, as those of the device do."""
+        gpu = self.physical.gpu
+        return gpu is not None and not gpu.simulated
+
     def computes(self) -> bool:
         """Whether kernels can run on the device; the first look at a real GPU imports CuPy.
 
@@ -74,7 +83,7 @@ class CreatedDevices:
     #: Logical GPUs by index: the first session or operation decides on limit and growth.
     gpus: dict[int, LogicalDeviceRuntime] = field(default_factory=dict)
     #: The memory of each GPU, which its logical devices share: one cannot reserve what another has reserved.
-    memories: dict[PhysicalDevice, HostMemory] = field(default_factory=dict)
+    memories: dict[PhysicalDevice, SharedMemory] = field(default_factory=dict)
     cpu_pool: Pool | None = None
 
 
@@ -151,18 +160,22 @@ def _cpu_limit(settings: Settings) -> Limit:
     )
 
 
-def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[PhysicalDevice, HostMemory]) -> Pool:
-    """Make the pool of a logical GPU, over memory of a simulated or of a real GPU."""
+def _make_gpu_pool(
+    plan: LogicalPlan, settings: Settings, memories: dict[PhysicalDevice, SharedMemory]
+) -> Pool:
+    """Make the pool of a logical GPU, over memory of a simulated GPU, of a device of OpenCL, or of a real GPU."""
     assert plan.physical.gpu is not None
     assert plan.limit is not None
     assert plan.growth is not None
     gpu = plan.physical.gpu
-    source: HostMemory | str = (
-        memories.setdefault(plan.physical.device, HostMemory(gpu.memory, within_machine=True))
-        if gpu.simulated
+    source: SharedMemory | str
+    if gpu.has_host_memory:
+        if plan.physical.device not in memories:
+            memories[plan.physical.device] = _shared_memory(gpu)
+        source = memories[plan.physical.device]
+    else:
         # Only mapped memory has pages.
-        else f"{'cuda-vmm' if plan.elastic else 'cuda'}:{gpu.hardware_index}"
-    )
+        source = f"{'cuda-vmm' if plan.elastic else 'cuda'}:{gpu.hardware_index}"
     return Pool(
         # A limit below 1 MiB counts as 0 in TensorFlow: such a device exists and can allocate nothing. A pool
         # has a limit of 1 at least, and 1 is less than a granule.
@@ -175,7 +188,7 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
         name=f"GPU_{plan.index}_bfc",
         limit_set_by=plan.limit.set_by,
         # Only memory of this process can be guarded.
-        guard=settings.guard and gpu.simulated,
+        guard=settings.guard and gpu.has_host_memory,
         collect_garbage=settings.collect_garbage,
         owner_tags=settings.owner_tags,
         policy=settings.pool_policy,
@@ -184,11 +197,17 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
     )
 
 
+def _shared_memory(gpu: Gpu) -> SharedMemory:
+    if gpu.opencl is not None:
+        return gpu.opencl.shared_memory(gpu.memory)
+    return HostMemory(gpu.memory, within_machine=True)
+
+
 def _library_of(physical: Physical, pool: Pool) -> "ArrayLibrary | None":
     """Return what computes on a GPU: CuPy on a real one, which is imported at the first look at it."""
     gpu = physical.gpu
     assert gpu is not None
-    if gpu.simulated:
+    if gpu.has_host_memory:
         return None
     # Not before: most machines have no GPU.
     from allotment.arrays.cupy import CupyLibrary

@@ -1,6 +1,7 @@
 """Lists physical devices: the CPU, and the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves. Reserves nothing.
 
-GPUs are simulated, or real ones as the CUDA driver lists them; it applies the variable itself. Both never mix.
+GPUs are simulated, or devices of OpenCL, or real ones as the CUDA driver lists them; it applies the variable itself.
+They never mix.
 """
 
 import functools
@@ -18,19 +19,20 @@ from allotment._core import (
 from allotment.devices.device_tuples import HardwareIndex, PhysicalDevice, PhysicalIndex
 from allotment.devices.environment import settings as environment
 from allotment.devices.environment.settings import Settings
-from allotment.devices.environment.variables import VISIBLE_DEVICES
+from allotment.devices.environment.variables import VISIBLE_DEVICES, OpenClRequest
 from allotment.devices.environment.visible_devices_mask import read_mask
+from allotment.devices.opencl_devices import OpenClDevice, chosen_devices
 from allotment.errors import UnknownError
 
-#: Greatest and least stream priority of a simulated GPU: what TensorFlow's own tests report of NVIDIA's cards.
-_SIMULATED_PRIORITIES = (-2, 0)
+#: Greatest and least stream priority of a GPU without streams: what TensorFlow's own tests report of NVIDIA's cards.
+_PRIORITIES_WITHOUT_STREAMS = (-2, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A simulated GPU before the mask, or a real one after it."""
+    """A simulated GPU or a device of OpenCL before the mask, or a real GPU after it."""
 
-    #: Index in the hardware's own list; of a real GPU the driver's index.
+    #: Index in the hardware's own list; of a real GPU the driver's index, of a device of OpenCL that in the request.
     hardware_index: HardwareIndex
     #: ``GPU-…``, of which a prefix may stand in the mask.
     identifier: str
@@ -40,18 +42,25 @@ class Gpu:
     memory: int
     #: Compute capability, major and minor; (0, 0) where there is none.
     compute_capability: tuple[int, int]
-    #: Address on the PCI bus; ``"simulated"`` where there is none.
+    #: Address on the PCI bus; ``"simulated"`` or ``"opencl"`` where there is none.
     pci_bus_id: str
     #: Made of host memory.
     simulated: bool
+    #: The device of OpenCL that it is.
+    opencl: OpenClDevice | None = None
+
+    @property
+    def has_host_memory(self) -> bool:
+        """Whether the host reads and writes its memory, so that NumPy computes in it."""
+        return self.simulated or self.opencl is not None
 
     def memory_info(self) -> tuple[int, int]:
-        """Return free and total bytes; a simulated GPU has no other users.
+        """Return free and total bytes; of a simulated GPU and a device of OpenCL nothing is known to be used.
 
         Raises:
             UnknownError: The driver does not tell.
         """
-        if self.simulated:
+        if self.has_host_memory:
             return self.memory, self.memory
         try:
             return cuda_memory_info(self.hardware_index)
@@ -63,7 +72,9 @@ class Gpu:
 
     def stream_priorities(self) -> tuple[int, int]:
         """Return the greatest and the least stream priority; lower numbers go first."""
-        return _SIMULATED_PRIORITIES if self.simulated else cuda_stream_priorities(self.hardware_index)
+        if self.has_host_memory:
+            return _PRIORITIES_WITHOUT_STREAMS
+        return cuda_stream_priorities(self.hardware_index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +102,22 @@ class Physical:
         """Return the details of a GPU as ``get_device_details`` does; empty for the CPU.
 
         ``device_name`` and ``compute_capability`` are TensorFlow's; ours are ``hardware_index`` (before the
-        mask), ``uuid``, ``memory`` (bytes), ``simulated``, and of a real GPU ``pci_bus_id``.
+        mask), ``uuid``, ``memory`` (bytes), ``simulated``, of a real GPU ``pci_bus_id``, and of a device of OpenCL
+        ``opencl_device`` (its number there), ``opencl_platform``, ``opencl_version`` and ``opencl_type`` (``"CPU"`` or
+        ``"GPU"``).
         """
         if self.gpu is None:
             return {}
+        more: dict[str, object] = {}
+        if (opencl := self.gpu.opencl) is not None:
+            more = {
+                "opencl_device": opencl.number,
+                "opencl_platform": opencl.platform,
+                "opencl_version": opencl.version,
+                "opencl_type": opencl.kind,
+            }
+        elif not self.gpu.simulated:
+            more = {"pci_bus_id": self.gpu.pci_bus_id}
         return {
             "device_name": self.gpu.card,
             "compute_capability": self.gpu.compute_capability,
@@ -102,15 +125,21 @@ class Physical:
             "uuid": self.gpu.identifier,
             "memory": self.gpu.memory,
             "simulated": self.gpu.simulated,
-            **({} if self.gpu.simulated else {"pci_bus_id": self.gpu.pci_bus_id}),
+            **more,
         }
 
 
 def discover(settings: Settings) -> tuple[Physical, ...]:
-    """List the CPU, then the GPUs that the mask leaves, in its order."""
+    """List the CPU, then the GPUs that the mask leaves, in its order.
+
+    Raises:
+        ImportError: Devices of OpenCL are asked for, and pyopencl cannot be imported.
+        ValueError: A device of OpenCL that is asked for cannot be used.
+    """
     found = hardware(settings)
     # Real ones are what the driver has left of them.
-    text = None if settings.simulated_gpus is None else settings.visible_devices
+    is_masked = settings.simulated_gpus is None and not settings.opencl_devices
+    text = None if is_masked else settings.visible_devices
     mask = read_mask(text, [gpu.identifier for gpu in found])
     if mask.fault is not None and found:
         environment.warn(
@@ -129,7 +158,9 @@ def discover(settings: Settings) -> tuple[Physical, ...]:
 
 
 def hardware(settings: Settings) -> tuple[Gpu, ...]:
-    """List every simulated GPU, before the mask, in their own order; or the GPUs that the CUDA driver lists."""
+    """List every GPU before the mask: devices of OpenCL, or simulated GPUs; or the GPUs that the CUDA driver lists."""
+    if settings.opencl_devices:
+        return tuple(_opencl(settings.opencl_devices))
     if settings.simulated_gpus is not None:
         return tuple(_simulated(settings.simulated_gpus))
     return _real()
@@ -147,6 +178,21 @@ def _real() -> tuple[Gpu, ...]:
         Gpu(HardwareIndex(index), identifier, card, memory, compute_capability, pci_bus_id, simulated=False)
         for index, (card, memory, compute_capability, pci_bus_id, identifier) in enumerate(devices)
     )
+
+
+def _opencl(requests: tuple[OpenClRequest, ...]) -> Iterator[Gpu]:
+    for index, (device, memory) in enumerate(chosen_devices(requests)):
+        yield Gpu(
+            hardware_index=HardwareIndex(index),
+            # OpenCL has none that every device knows.
+            identifier=f"GPU-{device.number:08x}-0000-4000-8000-000000000000",
+            card=f"{device.name} (OpenCL {device.kind}, {device.platform})",
+            memory=memory,
+            compute_capability=(0, 0),
+            pci_bus_id="opencl",
+            simulated=False,
+            opencl=device,
+        )
 
 
 def _simulated(sizes: tuple[int, ...]) -> Iterator[Gpu]:

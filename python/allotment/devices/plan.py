@@ -102,8 +102,8 @@ def _limits(configuration: Configuration, physical: Physical) -> Sequence[Limit]
     limits = [limit_of_split(split.memory_limit or 0) for split in splits]
     room = physical.gpu.memory if own is None else own
     # TensorFlow does not check this: the device that is used last gets less than was configured. Simulated
-    # memory is exact, and so is a limit of our own.
-    if (physical.gpu.simulated or own is not None) and sum(limits) > room:
+    # memory is exact, and so are that of OpenCL, which pools share, and a limit of our own.
+    if (physical.gpu.has_host_memory or own is not None) and sum(limits) > room:
         asked = " + ".join(f"{split.memory_limit}" for split in splits)
         raise InvalidArgumentError(
             None,
@@ -134,10 +134,10 @@ def _limit_of_whole(configuration: Configuration, gpu: Gpu) -> Limit:
         )
     override = configuration.settings.system_reserve
     free, total = gpu.memory_info()
-    reserve = 0 if gpu.simulated else system_reserve(free, gpu.compute_capability[0])
+    reserve = 0 if gpu.has_host_memory else system_reserve(free, gpu.compute_capability[0])
     nbytes = limit_of_whole_gpu(free, total, fraction=fraction, reserve=reserve, override=override)
     if override is not None and override <= free:
         return Limit(nbytes, SYSTEM_RESERVE.name, computed=True)
     if fraction:
         return Limit(nbytes, f"{configuration.fraction_set_by}({fraction})", computed=True)
-    return Limit(nbytes, WHOLE_GPU if gpu.simulated else FREE_MEMORY)
+    return Limit(nbytes, WHOLE_GPU if gpu.has_host_memory else FREE_MEMORY)

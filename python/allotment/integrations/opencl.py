@@ -12,9 +12,19 @@
         y = pyopencl.array.zeros(queue, 1000, "float32")
     pooled.install(pool)            # those of every thread
 
+    os.environ["ALLOTMENT_OPENCL_DEVICES"] = "0"    # first of all: GPU:0 is a device of OpenCL
+    with tf.device("GPU:0"):
+        z = tf.zeros(1000)
+    kernel.set_arg(0, pyopencl.SVM(numpy.from_dlpack(z)))    # of a program of pooled.context("GPU:0")
+
 In a pool over ``source(context)`` each region is one buffer, and an array is a part of it, a sub-buffer. A pool over
 host memory serves devices that work in the host's memory, such as PoCL's and integrated GPUs: an array is a buffer over
 the pool's bytes, so one pool can serve NumPy, ONNX Runtime and OpenCL.
+
+Fine-grained shared virtual memory is memory of a device that the host uses by the same addresses. A pool over
+``shared_memory(context, capacity)`` serves NumPy, other runtimes and kernels, which take ``pyopencl.SVM(array)`` as an
+argument. Logical devices that are devices of OpenCL have such pools. The program waits for the commands that use such
+memory before it drops or reads it.
 
 **When memory goes back.** When OpenCL destroys the buffer: at the death of its last reference, on any thread, also
 after ``uninstall()``. Commands that were added to the queue before that are safe: commands that are added later and use
@@ -39,13 +49,13 @@ Tested with pyopencl 2026.1 and PoCL, on a CPU. It has not run on a GPU yet.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from allotment._core import OpenClAllocator, OpenClSource, Pool
-from allotment.arrays.optional_package import load_package
+from allotment._core import OpenClAllocator, OpenClSharedMemory, OpenClSource, Pool, show_value
 from allotment.devices.device_tuples import LogicalDevice
+from allotment.devices.opencl_devices import library_path, pyopencl
 from allotment.integrations import opencl_arrays
 from allotment.integrations.opencl_arrays import Arrays
 from allotment.integrations.shared.block import Block
-from allotment.integrations.shared.pool_argument import as_pool
+from allotment.integrations.shared.pool_argument import as_device, as_pool
 from allotment.integrations.shared.process_wide import ProcessWide
 
 if TYPE_CHECKING:
@@ -53,8 +63,6 @@ if TYPE_CHECKING:
 
     #: A function that pyopencl's arrays accept as their allocator.
     Allocate = Callable[[int], Buffer]
-
-_INSTALL: Final = 'pip install "pyopencl[pocl]"'
 
 
 def source(context: "Context | CommandQueue") -> OpenClSource:
@@ -72,10 +80,54 @@ def source(context: "Context | CommandQueue") -> OpenClSource:
         TypeError: It is neither a context nor a queue.
         RuntimeError: OpenCL fails.
     """
-    cl = _pyopencl()
+    cl = pyopencl()
     context, queue = _context_and_queue(cl, context)
     queue = queue or cl.CommandQueue(context)
-    return OpenClSource(_library(cl), context.int_ptr, queue.int_ptr)
+    return OpenClSource(library_path(cl), context.int_ptr, queue.int_ptr)
+
+
+def shared_memory(context: "Context", capacity: int | str) -> OpenClSharedMemory:
+    """Return memory that a context's devices share with the host: ``Pool(limit, source=shared_memory(context, size))``.
+
+    Its pools share its capacity. A region that is longer than ``CL_DEVICE_MAX_MEM_ALLOC_SIZE`` is refused.
+
+    Args:
+        context: A context of pyopencl with devices that have fine-grained shared virtual memory, such as PoCL's and
+            many integrated GPUs.
+        capacity: The most bytes that pools may reserve from it together: a number, or a text such as ``"8GiB"``.
+
+    Raises:
+        ImportError: pyopencl cannot be imported.
+        TypeError: It is not a context, or ``capacity`` is not a size.
+        ValueError: ``capacity`` is out of range.
+        RuntimeError: OpenCL fails, or a device has no such memory.
+    """
+    cl = pyopencl()
+    if not isinstance(context, cl.Context):
+        raise TypeError(f"expected a pyopencl.Context, not {type(context).__name__}")
+    # Memory of a CPU is the machine's, which OpenCL promises without having it.
+    is_cpu = any(device.type & cl.device_type.CPU for device in context.devices)
+    return OpenClSharedMemory(library_path(cl), context.int_ptr, capacity, within_machine=is_cpu)
+
+
+def context(device: LogicalDevice | str) -> "Context":
+    """Return the context of a logical device that is a device of OpenCL, for the program's queues and kernels.
+
+    Args:
+        device: A logical device or its name, such as ``"GPU:0"``.
+
+    Raises:
+        TypeError: It is neither a device nor a text.
+        ValueError: It does not exist, or is no device of OpenCL.
+    """
+    gpu = as_device(device).physical.gpu
+    if gpu is None or gpu.opencl is None:
+        raise ValueError(
+            f"{show_value(device)} is no device of OpenCL. ALLOTMENT_OPENCL_DEVICES=0, set before the first question "
+            "about devices, makes one GPU:0."
+        )
+    made: Context = gpu.opencl.context()
+    return made
 
 
 def allocator(pool_or_device: Pool | LogicalDevice | str, queue: "CommandQueue | Context") -> "Allocate":
@@ -96,7 +148,7 @@ def allocator(pool_or_device: Pool | LogicalDevice | str, queue: "CommandQueue |
             memory of this process, or the devices do not work in the host's memory.
         RuntimeError: OpenCL fails; or the pool was created before a fork, in the parent process.
     """
-    cl = _pyopencl()
+    cl = pyopencl()
     context, known_queue = _context_and_queue(cl, queue)
     return _make(cl, as_pool(pool_or_device), context, known_queue)
 
@@ -116,7 +168,7 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
         ValueError: The device does not exist or has no pool.
         RuntimeError: A pool is installed already; or the pool was created before a fork, in the parent process.
     """
-    _installed.install(_Arrays(_pyopencl(), as_pool(pool_or_device)))
+    _installed.install(_Arrays(pyopencl(), as_pool(pool_or_device)))
 
 
 def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
@@ -133,7 +185,7 @@ def use(pool_or_device: Pool | LogicalDevice | str) -> Block:
         ValueError: The device does not exist or has no pool.
         RuntimeError: The pool was created before a fork, in the parent process.
     """
-    arrays = _Arrays(_pyopencl(), as_pool(pool_or_device))
+    arrays = _Arrays(pyopencl(), as_pool(pool_or_device))
     return Block(lambda: opencl_arrays.serve_thread(arrays))
 
 
@@ -167,7 +219,7 @@ def _make(cl: Any, pool: Pool, context: Any, queue: Any) -> "Allocate":
     in_host_memory = all(_works_in_host_memory(cl, device) for device in context.devices)
     made = OpenClAllocator(
         pool,
-        _library(cl),
+        library_path(cl),
         context.int_ptr,
         handle,
         alignment=alignment,
@@ -201,15 +253,6 @@ def _refusal(pool: str, error: Exception) -> Exception:
     return refusal
 
 
-def _pyopencl() -> Any:
-    return load_package("pyopencl", "a pool for OpenCL needs", _INSTALL)
-
-
-def _library(cl: Any) -> str:
-    """Return the path of the library with which pyopencl calls OpenCL: its own module, which is linked with it."""
-    return str(cl._cl.__file__)
-
-
 def _context_and_queue(cl: Any, given: Any) -> tuple[Any, Any]:
     if isinstance(given, cl.CommandQueue):
         return given.context, given
@@ -221,4 +264,4 @@ def _context_and_queue(cl: Any, given: Any) -> tuple[Any, Any]:
 _installed: "Final[ProcessWide[Arrays]]" = ProcessWide("OpenCL", opencl_arrays.serve_process)
 uninstall: Final = _installed.uninstall
 
-__all__ = ["allocator", "install", "source", "uninstall", "use"]
+__all__ = ["allocator", "context", "install", "shared_memory", "source", "uninstall", "use"]

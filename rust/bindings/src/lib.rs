@@ -46,7 +46,7 @@ mod _core {
     #[pymodule_export]
     use crate::guests::GuestMemory;
     #[pymodule_export]
-    use crate::guests::opencl::{OpenClAllocator, OpenClSource};
+    use crate::guests::opencl::{OpenClAllocator, OpenClSharedMemory, OpenClSource};
     #[pymodule_export]
     use crate::guests::torch::TorchAllocator;
     #[pymodule_export]

@@ -47,7 +47,9 @@ mod streams;
 ///         with no memory behind them. ``"cuda:0"``: memory of a GPU, by the CUDA driver's index, in regions of
 ///         ``cuMemAlloc``. ``"cuda-vmm:0"``: the same in regions that the driver maps one after the other, so that the
 ///         pool grows in place; such memory cannot be exported to other processes. The result of
-///         ``integrations.opencl.source``: buffers of an OpenCL context. Any other object: a ``Source``.
+///         ``integrations.opencl.source``: buffers of an OpenCL context. The result of
+///         ``integrations.opencl.shared_memory``: memory that the host and the devices of a context share. Any other
+///         object: a ``Source``.
 ///     trim_on_oom: True (default): before a refusal, give wholly free regions back to the source and grow again.
 ///     joins_regions: Whether a region that starts where another ends is joined to it. ``None`` (default): as the
 ///         source says.

@@ -11,7 +11,7 @@ use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::cuda::{self, Regions};
 use crate::error::PythonError;
-use crate::guests::opencl::{OpenClRegions, OpenClSource};
+use crate::guests::opencl::{OpenClRegions, OpenClSharedMemory, OpenClSource};
 use crate::size::size_argument;
 
 /// The names of sources, for messages.
@@ -106,6 +106,18 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<ChosenSource> {
             siblings: Some(Arc::clone(siblings)),
             streams: None,
             within_machine: *within_machine,
+            opencl: None,
+        });
+    }
+    if let Ok(memory) = value.cast::<OpenClSharedMemory>() {
+        let memory = memory.get();
+        return Ok(ChosenSource {
+            source: Box::new(memory.source(value.py())?),
+            is_host_memory: true,
+            any_thread: true,
+            siblings: Some(Arc::clone(memory.siblings())),
+            streams: None,
+            within_machine: memory.is_within_machine(),
             opencl: None,
         });
     }

@@ -35,7 +35,7 @@ def test_nothing_set_gives_the_defaults(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_every_variable_says_what_it_accepts_and_does() -> None:
-    assert len({variable.name for variable in VARIABLES}) == len(VARIABLES) == 18
+    assert len({variable.name for variable in VARIABLES}) == len(VARIABLES) == 19
     assert all(variable.accepted and variable.effect for variable in VARIABLES)
 
 

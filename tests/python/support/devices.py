@@ -58,9 +58,10 @@ def run_on_gpus(gpus: str, program: str, **environ: str) -> subprocess.Completed
     wanted = {"ALLOTMENT_SIMULATED_GPUS": gpus, **environ}
     first = f"import os; [os.environ.pop(name, None) for name in {ours}]; os.environ.update({wanted})"
     if VARIABLE in os.environ:
+        module = {"stand-in": "stand_in_gpus", "opencl": "opencl_gpus"}[os.environ[VARIABLE]]
         first += (
             f"; import sys; sys.path.append({str(Path(__file__).parents[1])!r})"
-            "; from support.arrays.stand_in_gpus import install; install()"
+            f"; from support.arrays.{module} import install; install()"
         )
     return run_program(first + "\n" + textwrap.dedent(program).strip() + "\n")
 

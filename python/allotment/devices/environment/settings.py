@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from allotment._core import show_value
 from allotment.devices.environment import variables
-from allotment.devices.environment.variables import Policy, Variable
+from allotment.devices.environment.variables import OpenClRequest, Policy, Variable
 
 _T = TypeVar("_T")
 _logger = logging.getLogger("allotment.settings")
@@ -20,6 +20,7 @@ _logger = logging.getLogger("allotment.settings")
 #: Every variable that is read.
 VARIABLES: Final[tuple[Variable[Any], ...]] = (
     variables.SIMULATED_GPUS,
+    variables.OPENCL_DEVICES,
     variables.VISIBLE_DEVICES,
     variables.CUDA_DRIVER,
     variables.FORCE_GROWTH,
@@ -55,6 +56,8 @@ class Settings:
     texts: Mapping[str, str]
     #: Memory of each simulated GPU; ``None``: list real ones.
     simulated_gpus: tuple[int, ...] | None
+    #: The devices of OpenCL that are the GPUs; none: simulated or real GPUs are.
+    opencl_devices: tuple[OpenClRequest, ...]
     #: The text of ``CUDA_VISIBLE_DEVICES``; ``None``: all GPUs.
     visible_devices: str | None
     #: Growth of every GPU; ``None``: the program decides.
@@ -102,8 +105,8 @@ def read_settings(
         simulated_gpus: Memory of each simulated GPU, instead of what the environment says.
 
     Raises:
-        ValueError: ``ALLOTMENT_SIMULATED_GPUS``, ``ALLOTMENT_GUARD``, ``ALLOTMENT_OWNER_TAGS`` or
-            ``ALLOTMENT_COLLECT_GARBAGE`` cannot be used.
+        ValueError: ``ALLOTMENT_SIMULATED_GPUS``, ``ALLOTMENT_OPENCL_DEVICES``, ``ALLOTMENT_GUARD``,
+            ``ALLOTMENT_OWNER_TAGS`` or ``ALLOTMENT_COLLECT_GARBAGE`` cannot be used; or both of the first ask for GPUs.
     """
     source = os.environ if environ is None else environ
     texts = {variable.name: source[variable.name] for variable in VARIABLES if variable.name in source}
@@ -111,6 +114,8 @@ def read_settings(
     settings = Settings(
         texts=texts,
         simulated_gpus=simulated_gpus if by_program else _read(texts, variables.SIMULATED_GPUS),
+        # What a program simulates, it simulates whatever the environment says.
+        opencl_devices=() if by_program else _read(texts, variables.OPENCL_DEVICES),
         visible_devices=_read(texts, variables.VISIBLE_DEVICES),
         force_growth=_read(texts, variables.FORCE_GROWTH),
         trim_on_oom=_read(texts, variables.TRIM_ON_OOM),
@@ -127,6 +132,12 @@ def read_settings(
         not_honoured={name: source[name] for name in NOT_HONOURED if source.get(name, "0") not in ("", "0")},
         simulated_by_program=by_program,
     )
+    if settings.simulated_gpus and settings.opencl_devices:
+        simulated, opencl = (
+            f"{variable.name}={show_value(texts[variable.name])}"
+            for variable in (variables.SIMULATED_GPUS, variables.OPENCL_DEVICES)
+        )
+        raise ValueError(f"{simulated} and {opencl} both say what the GPUs are. Unset one of them.")
     # After everything could be read: an error is met again at the next question, and no warning twice.
     for variable in VARIABLES:
         if variable is not variables.FORCE_GROWTH and not variable.strict:
@@ -137,9 +148,12 @@ def read_settings(
 def late_changes(settings: Settings, environ: Mapping[str, str] | None = None) -> Iterable[tuple[str, str]]:
     """Yield each variable whose meaning has changed since it was read, with a sentence that says so."""
     source = os.environ if environ is None else environ
+    without_effect = (
+        (variables.SIMULATED_GPUS, variables.OPENCL_DEVICES) if settings.simulated_by_program else ()
+    )
     for variable in VARIABLES:
         was, now = settings.texts.get(variable.name), source.get(variable.name)
-        if was == now or (variable is variables.SIMULATED_GPUS and settings.simulated_by_program):
+        if was == now or variable in without_effect:
             continue
         if _meaning(variable, was) != _meaning(variable, now):
             yield (

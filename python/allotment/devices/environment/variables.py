@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
 from allotment._core import parse_size, show_text, show_value
 
@@ -82,6 +82,39 @@ def read_gpus(text: str) -> tuple[int, ...]:
             )
         sizes += [nbytes] * number
     return tuple(sizes)
+
+
+class OpenClRequest(NamedTuple):
+    """A request for a device of OpenCL, or for all of them."""
+
+    #: Number of the device among all of OpenCL's; ``None``: each of them.
+    number: int | None
+    #: The most bytes of its memory to use; ``None``: all.
+    memory: int | None
+
+
+def read_opencl_devices(text: str) -> tuple[OpenClRequest, ...]:
+    """Return the requests of a text such as ``all``, ``0``, ``0:4GiB`` or ``1,0:512MiB``.
+
+    Raises:
+        ValueError: Not of that form; the text says which part and why.
+    """
+    if not text.strip(BLANKS):
+        return ()
+    requests: list[OpenClRequest] = []
+    for item in text.split(","):
+        device, colon, size = (part.strip(BLANKS) for part in item.partition(":"))
+        number = _bounded(device) if _DIGITS.fullmatch(device) else None
+        if number is None and device != "all":
+            raise ValueError(f"{show_value(device)} is not the number of a device")
+        memory = parse_size(size) if colon else None
+        if memory == 0:
+            raise ValueError("a device cannot have 0 bytes")
+        requests.append(OpenClRequest(number, memory))
+    numbers = [request.number for request in requests]
+    if len(set(numbers)) < len(numbers) or (None in numbers and len(numbers) > 1):
+        raise ValueError("it names a device twice")
+    return tuple(requests)
 
 
 def _bounded(number: str) -> int | None:
@@ -200,6 +233,15 @@ SIMULATED_GPUS: Final[Variable[tuple[int, ...] | None]] = Variable(
     None,
     read_gpus,
     "simulated GPUs, made of host memory, instead of real ones",
+    strict=True,
+)
+OPENCL_DEVICES: Final[Variable[tuple[OpenClRequest, ...]]] = Variable(
+    "ALLOTMENT_OPENCL_DEVICES",
+    "numbers of devices of OpenCL with commas between them, each perhaps with a size, such as 0 or 0:4GiB,1; or all, "
+    "or all:4GiB; empty for none",
+    (),
+    read_opencl_devices,
+    "devices of OpenCL as GPUs, instead of those of CUDA",
     strict=True,
 )
 VISIBLE_DEVICES: Final[Variable[str | None]] = Variable(

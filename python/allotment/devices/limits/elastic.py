@@ -19,7 +19,8 @@ def set_experimental_elastic(state: ConfigurationState, device: Any, enable: Any
     """Set whether the pools of a GPU are elastic.
 
     Raises:
-        ValueError: The device does not exist or is not a GPU; or it is simulated, and guard mode is on.
+        ValueError: The device does not exist or is not a GPU; or it is a device of OpenCL; or it is simulated, and
+            guard mode is on.
         TypeError: ``enable`` is not a bool.
         RuntimeError: The runtime is ready and has another value.
     """
@@ -28,6 +29,11 @@ def set_experimental_elastic(state: ConfigurationState, device: Any, enable: Any
     if physical.gpu is None:
         raise ValueError(f"Only a GPU's memory can be elastic, not that of {physical.device.name}")
     enable = as_bool(enable)
+    if enable and physical.gpu.opencl is not None:
+        raise ValueError(
+            f"The memory of {physical.device.name} cannot be elastic: OpenCL gives whole regions, and not single "
+            f"pages. Leave out {_SETTING}; set_memory_growth lets its pool start small."
+        )
     if enable and physical.gpu.simulated and configuration.settings.guard:
         raise ValueError(
             f"The memory of {physical.device.name} cannot be elastic while {GUARD.name}=1: guard mode needs whole "

@@ -5,6 +5,7 @@ from typing import Any
 from allotment._core import Pool
 from allotment.devices.context import context
 from allotment.devices.device_tuples import LogicalDevice
+from allotment.devices.logical import LogicalDeviceRuntime
 from allotment.devices.memory.figures import find_device
 
 
@@ -20,16 +21,26 @@ def as_pool(pool_or_device: Any) -> Pool:
         # Raises an error in a forked child, where no library can use the pool.
         pool_or_device.can_allocate(0)
         return pool_or_device
-    name = pool_or_device.name if isinstance(pool_or_device, LogicalDevice) else pool_or_device
-    if not isinstance(name, str):
-        kind = type(pool_or_device).__name__
-        raise TypeError(f"expected a Pool, a logical device or its name, such as '/GPU:0', not {kind}")
-    pool = find_device(context().ready().devices, name).pool
-    if pool is None:
+    device = as_device(pool_or_device, "a Pool, a logical device")
+    if device.pool is None:
+        name = getattr(pool_or_device, "name", pool_or_device)
         raise ValueError(
             f"device {name!r} has no pool: a GPU has one, and the CPU with TF_CPU_ALLOCATOR_USE_BFC=true"
         )
-    return pool
+    return device.pool
+
+
+def as_device(device: Any, accepted: str = "a logical device") -> LogicalDeviceRuntime:
+    """Return the logical device that an argument means.
+
+    Raises:
+        TypeError: It is neither a device nor a text.
+        ValueError: The device does not exist.
+    """
+    name = device.name if isinstance(device, LogicalDevice) else device
+    if not isinstance(name, str):
+        raise TypeError(f"expected {accepted} or its name, such as '/GPU:0', not {type(device).__name__}")
+    return find_device(context().ready().devices, name)
 
 
 def as_cuda_pool(pool_or_device: Any, library: str) -> tuple[Pool, int]:
@@ -50,4 +61,4 @@ def as_cuda_pool(pool_or_device: Any, library: str) -> tuple[Pool, int]:
     return pool, device
 
 
-__all__ = ["as_cuda_pool", "as_pool"]
+__all__ = ["as_cuda_pool", "as_device", "as_pool"]

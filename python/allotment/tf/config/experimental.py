@@ -97,7 +97,8 @@ def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
     Returns:
         A dictionary with ``device_name`` (which states if the GPU is simulated) and ``compute_capability`` (a pair;
         ``(0, 0)`` if simulated); and beyond TensorFlow ``hardware_index`` (the number before
-        ``CUDA_VISIBLE_DEVICES``), ``uuid``, ``memory`` (bytes), ``simulated``, and of a real GPU ``pci_bus_id``.
+        ``CUDA_VISIBLE_DEVICES``), ``uuid``, ``memory`` (bytes), ``simulated``, of a real GPU ``pci_bus_id``, and of a
+        device of OpenCL ``opencl_device``, ``opencl_platform``, ``opencl_version`` and ``opencl_type``.
 
     Raises:
         ValueError: ``device`` was not obtained from ``list_physical_devices``.

@@ -227,7 +227,7 @@ class EagerTensor(Tensor):
 
     def __dlpack__(self, **options: Any) -> Any:
         # On a GPU the memory is shared, as with TensorFlow: a copy there may not fit.
-        array = self._array if self._home.library is not None else self._array.copy()
+        array = self._array if self._home.shares_memory else self._array.copy()
         return array.__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:

@@ -17,8 +17,10 @@ use pyo3::prelude::*;
 use crate::error::IntoPyErr;
 
 mod allocator;
+mod shared_memory;
 
 pub(crate) use allocator::OpenClAllocator;
+pub(crate) use shared_memory::OpenClSharedMemory;
 
 /// The buffers and queues of OpenCL that use a pool.
 #[derive(Default)]

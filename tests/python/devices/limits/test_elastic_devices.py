@@ -13,6 +13,8 @@ from allotment.devices.reports.devices import report_devices
 from allotment.devices.reports.text import report_text
 from support.devices import MIB, fresh, gpus, pools, split
 
+pytestmark = pytest.mark.not_opencl("OpenCL gives whole regions, and not single pages")
+
 set_elastic = allotment.experimental.set_memory_elastic
 get_elastic = allotment.experimental.get_memory_elastic
 
