@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +15,7 @@ import click
 
 from allotment._core import format_size, one_line
 from allotment.cli.command import BAD_INPUT, BadInput, Outcome
-from allotment.cli.files import check_output
+from allotment.cli.files import check_output, locked_output
 from allotment.cli.host_figures import read_figures, summary, was_loaded
 from allotment.cli.loadable import problem_of
 
@@ -56,7 +56,7 @@ def run_host_program(program: Sequence[str], options: HostOptions) -> Outcome:
         BadInput: The program cannot be run, the library cannot be loaded into it, or an option cannot be used.
     """
     _check(program[0], options)
-    with _temporary_folder() as folder:
+    with _locked(options), _temporary_folder() as folder:
         record = options.output and os.path.abspath(options.output)
         if record is None and options.timeline is not None:
             record = os.path.join(folder, "events")
@@ -73,6 +73,21 @@ def run_host_program(program: Sequence[str], options: HostOptions) -> Outcome:
         if record is not None and not _finish(record, earlier, options):
             status = status or BAD_INPUT
     return Outcome("", status)
+
+
+@contextmanager
+def _locked(options: HostOptions) -> Iterator[None]:
+    """Have other runs refused that write the same files: the journals of two runs would mix.
+
+    Raises:
+        BadInput: One does.
+    """
+    with ExitStack() as locks:
+        if options.output is not None:
+            locks.enter_context(locked_output("-o", options.output))
+        if options.timeline is not None and options.timeline != options.output:
+            locks.enter_context(locked_output("--timeline", options.timeline))
+        yield
 
 
 def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":

@@ -1,5 +1,6 @@
 """``allotment record --host`` and ``run -o``: which files there are, before, during and after a run."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -86,3 +87,35 @@ sys.exit({status})
     assert second.startswith(f"allotment: -o {trace}: was not written")
     assert third.endswith("has the events, and is readable")
     assert 10_000_001 in list(read_columns(third.split()[1]).size)
+
+
+@pytest.mark.parametrize(("option", "command"), [("-o", "run"), ("-o", "record"), ("--timeline", "run")])
+def test_a_second_run_with_the_same_file_is_refused_while_the_first_one_runs(
+    tmp_path: Path, option: str, command: str
+) -> None:
+    path = tmp_path / "t.out"
+    first = ("run", "--quiet", "--limit", "1GiB", option, path)
+    second = ("record", "--host", option, path) if command == "record" else first
+    program = FUNCTIONS + "print('started', flush=True); c.malloc(10_000_001); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-m", "allotment", *first, "--", sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"started\n"
+        refused = allotment(*second, "--", "true")
+        assert refused.returncode == 2
+        assert f"{option} {path}: another command writes it now" in refused.stderr
+        running.communicate()
+    assert running.returncode == 0
+    assert list(tmp_path.iterdir()) == [path]
+    if option == "-o":
+        assert own_events(path) == [(1, 10_000_001)]
+
+
+def test_a_lock_that_a_killed_run_has_left_is_taken_over(tmp_path: Path) -> None:
+    (tmp_path / "t.npz.lock").touch()
+    done = record(tmp_path / "t.npz", "c.malloc(10_000_001)")
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir()) == [tmp_path / "t.npz"]
