@@ -1,7 +1,7 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-on-stand-in test-differential-built test-devices test-differential test-numpy-suite test-guest-suites test-free-threaded test-gpu test-long fuzz fuzz-long mutations sanitize \
+.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-on-stand-in test-differential-built test-devices test-opencl-devices test-differential test-numpy-suite test-guest-suites test-free-threaded test-gpu test-long fuzz fuzz-long mutations sanitize \
         bench bench-contention bench-check lint fmt types doc docs sdist-check release-check develop oracle clean
 
 export PIP_QUIET := 1
@@ -34,6 +34,9 @@ MEMCHECK := valgrind --quiet --error-exitcode=99
 ON_STAND_IN := devices/test_simulated_gpu.py devices/test_placement.py devices/limits tf/ops/test_ops_memory.py \
 	tf/ops/test_ops_on_gpus.py tf/graph/test_session_placement.py tf/differentiation/test_gradient_memory.py \
 	tf/values/test_variable_placement.py
+
+# Those that run on devices of OpenCL each time.
+ON_OPENCL := devices/test_simulated_gpu.py devices/test_placement.py devices/limits tf/ops/test_ops_memory.py
 
 # Tests of Python in parts of about the same time, for two at once: every fourth file, from the first on or a later one.
 PYTHON_PARTS := $(foreach part,0 1 2 3,test-python-part-$(part)) test-python-on-stand-in
@@ -72,9 +75,13 @@ test-python-part-%:
 
 test-python-on-stand-in:
 	$(BIN)/pytest --gpus stand-in -m "not long" $(addprefix tests/python/,$(ON_STAND_IN))
+	$(BIN)/pytest --gpus opencl -m "not long" $(addprefix tests/python/,$(ON_OPENCL))
 
 test-devices: develop  ## tests of devices and of operations again, on a stand-in for the CUDA driver with strict arrays
 	$(BIN)/pytest --gpus stand-in -m "not long" tests/python/devices tests/python/tf
+
+test-opencl-devices: develop  ## tests of devices and of operations again, on devices of OpenCL that PoCL lists
+	$(BIN)/pytest --gpus opencl -m "not long" tests/python/devices tests/python/tf
 
 test-differential: develop $(ORACLE_VENV)/.tensorflow  ## the TensorFlow layer: generated programs here and in TensorFlow
 	$(MAKE) test-differential-built
@@ -149,7 +156,7 @@ test-long: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## what is too long for
 	ALLOTMENT_ELASTIC_EVENTS=$${ALLOTMENT_ELASTIC_EVENTS:-300000} \
 		cargo test --package allotment-host --release --test elastic
 	$(BIN)/pytest -m long --timeout 1800
-	$(MAKE) test-devices
+	$(MAKE) test-devices test-opencl-devices
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/pytest -m long tests/differential
 
 mutations:  ## break the rules of the allocator one by one: a test must notice each
@@ -216,8 +223,10 @@ docs: develop  ## the manual, into target/docs, without a warning
 
 sdist-check: $(VENV)/.tools  ## a wheel from the source distribution, installed and imported on its own
 	rm -rf target/sdist && $(BIN)/maturin sdist --out target/sdist
-	mkdir target/sdist/source && tar -xf target/sdist/*.tar.gz -C target/sdist/source
-	# The crates of others are those that `make develop` has built.
+	# With the time of now (-m): the archive has one time for every file, so that Cargo would take what it built of an
+	# earlier archive for up to date. The crates of others are those that `make develop` has built; those of this
+	# checkout have another path, and so are built anew.
+	mkdir target/sdist/source && tar -xmf target/sdist/*.tar.gz -C target/sdist/source
 	CARGO_TARGET_DIR=$(abspath target) $(BIN)/pip wheel --no-deps --wheel-dir target/sdist target/sdist/source/*
 	ls target/sdist/allotment-*-cp311-abi3-*.whl
 	$(PYTHON) -m venv --clear target/sdist/venv
