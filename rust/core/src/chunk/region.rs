@@ -39,12 +39,21 @@ pub(crate) enum Place {
 }
 
 /// All regions of an allocator, sorted by address.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Regions {
     sorted: Vec<Region>,
-    /// The index of the region that was located last; any number after a change of the regions.
-    recent: usize,
+    /// The start and the length of the region that was located last; no bytes if it is gone.
+    recent: Grant,
 }
+
+impl Default for Regions {
+    fn default() -> Self {
+        Self { sorted: Vec::new(), recent: NONE }
+    }
+}
+
+/// A span that contains no address.
+const NONE: Grant = Grant { address: 0, bytes: 0 };
 
 impl Regions {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Region> {
@@ -80,19 +89,15 @@ impl Regions {
     /// that it found last.
     #[inline(always)]
     pub(crate) fn region_of(&mut self, address: u64) -> RegionId {
-        match self.sorted.get(self.recent) {
-            Some(Region { span, .. }) if address.wrapping_sub(span.address) < span.bytes => {
-                RegionId(span.address)
-            }
-            _ => self.search(address),
-        }
+        let Grant { address: start, bytes } = self.recent;
+        if address.wrapping_sub(start) < bytes { RegionId(start) } else { self.search(address) }
     }
 
     #[cold]
     #[inline(never)]
     fn search(&mut self, address: u64) -> RegionId {
-        self.recent = self.sorted.partition_point(|region| region.span.address <= address).saturating_sub(1);
-        RegionId(self.find(address).map_or(address, |region| region.span.address))
+        self.recent = self.find(address).map_or(NONE, |region| region.span);
+        if self.recent.bytes == 0 { RegionId(address) } else { RegionId(self.recent.address) }
     }
 
     /// Finds the position of a new span; `None` if it overlaps a region.
@@ -121,6 +126,7 @@ impl Regions {
 
     /// Removes and returns the regions for which `gone` returns true, in address order.
     pub(crate) fn take(&mut self, mut gone: impl FnMut(&Region) -> bool) -> Vec<Region> {
+        self.recent = NONE;
         self.sorted.extract_if(.., |region| gone(region)).collect()
     }
 }

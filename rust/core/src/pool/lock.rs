@@ -34,7 +34,7 @@ impl Pool {
             if self.deferred.is_idle() { work(&mut state.allocator) } else { None }
         });
         if result.is_some() && !self.deferred.is_empty_after_owner_unlock() {
-            self.drain_deferred();
+            self.drain_after_fast_path();
         }
         result
     }
@@ -126,6 +126,13 @@ impl Pool {
                 return;
             }
         }
+    }
+
+    /// Does the same. Not inline: the fast path needs no registers for it.
+    #[cold]
+    #[inline(never)]
+    fn drain_after_fast_path(&self) {
+        self.drain_deferred();
     }
 
     #[cold]
