@@ -1,5 +1,6 @@
 """Devices of OpenCL as GPUs: requests, details, limits, and kernels that write into tensors without a copy."""
 
+import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -133,7 +134,7 @@ def test_guard_mode_finds_damage() -> None:
     with opencl("0:64MiB", ALLOTMENT_GUARD="1"):
         (pool,) = pools(context())
         allocation = pool.allocate(1000)
-        behind = (np.ctypeslib.ctypes.c_ubyte).from_address(allocation.address + 1000)
+        behind = ctypes.c_ubyte.from_address(allocation.address + 1000)
         behind.value = 7
         with pytest.raises(allotment.MemoryDamageError):
             allocation.free()
