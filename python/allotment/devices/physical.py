@@ -7,6 +7,7 @@ They never mix.
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from allotment._core import (
     cuda_devices,
@@ -21,8 +22,10 @@ from allotment.devices.environment import settings as environment
 from allotment.devices.environment.settings import Settings
 from allotment.devices.environment.variables import VISIBLE_DEVICES, OpenClRequest
 from allotment.devices.environment.visible_devices_mask import read_mask
-from allotment.devices.opencl_devices import OpenClDevice, chosen_devices
 from allotment.errors import UnknownError
+
+if TYPE_CHECKING:
+    from allotment.devices.opencl_devices import OpenClDevice
 
 #: Greatest and least stream priority of a GPU without streams: what TensorFlow's own tests report of NVIDIA's cards.
 _PRIORITIES_WITHOUT_STREAMS = (-2, 0)
@@ -47,7 +50,7 @@ class Gpu:
     #: Made of host memory.
     simulated: bool
     #: The device of OpenCL that it is.
-    opencl: OpenClDevice | None = None
+    opencl: "OpenClDevice | None" = None
 
     @property
     def has_host_memory(self) -> bool:
@@ -181,6 +184,9 @@ def _real() -> tuple[Gpu, ...]:
 
 
 def _opencl(requests: tuple[OpenClRequest, ...]) -> Iterator[Gpu]:
+    # Not before: most programs ask for none.
+    from allotment.devices.opencl_devices import chosen_devices
+
     for index, (device, memory) in enumerate(chosen_devices(requests)):
         yield Gpu(
             hardware_index=HardwareIndex(index),
