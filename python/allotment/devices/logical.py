@@ -10,7 +10,7 @@ from allotment.devices.device_tuples import LogicalDevice, LogicalIndex, Physica
 from allotment.devices.environment import settings as environment
 from allotment.devices.environment.settings import Settings
 from allotment.devices.environment.variables import CPU_POOL, CPU_POOL_LIMIT
-from allotment.devices.limits.elastic import PAGE_SIZE
+from allotment.devices.limits.elastic import ELASTIC_SETTING, PAGE_SIZE
 from allotment.devices.limits.growth import Growth
 from allotment.devices.names import full_name, short_name
 from allotment.devices.physical import Gpu, Physical
@@ -243,3 +243,5 @@ def _report_late(wanted: LogicalPlan, first: LogicalPlan) -> None:
             f"gpu_options.experimental.internal_fragmentation_fraction = {wanted.fragmentation} has {before} "
             f"{first.fragmentation}."
         )
+    if wanted.elastic and not first.elastic:
+        environment.warn(f"{ELASTIC_SETTING} has {before} memory that is not elastic.")

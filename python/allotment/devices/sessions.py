@@ -116,6 +116,8 @@ def _configured(process: Configuration, options: SessionOptions) -> Configuratio
     configuration.splits_set_by = _SPLITS
     configuration.fragmentation = options.fragmentation
     configuration.fraction_set_by = _FRACTION
+    # No field of a ConfigProto says it.
+    configuration.experimental_elastic = dict(process.experimental_elastic)
     if len(options.splits) > len(chosen):
         raise InvalidArgumentError(
             None,

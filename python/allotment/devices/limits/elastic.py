@@ -12,7 +12,8 @@ from allotment.errors import InvalidArgumentError
 #: Page size of elastic pools of devices, in bytes: that of huge pages and of CUDA's mappings.
 PAGE_SIZE: Final = 2 << 20
 
-_SETTING: Final = "allotment.experimental.set_memory_elastic"
+#: Name of the setting in messages.
+ELASTIC_SETTING: Final = "allotment.experimental.set_memory_elastic"
 
 
 def set_experimental_elastic(state: ConfigurationState, device: Any, enable: Any) -> None:
@@ -37,7 +38,7 @@ def set_experimental_elastic(state: ConfigurationState, device: Any, enable: Any
     if enable and physical.gpu.simulated and configuration.settings.guard:
         raise ValueError(
             f"The memory of {physical.device.name} cannot be elastic while {GUARD.name}=1: guard mode needs whole "
-            f"regions. Unset {GUARD.name}, or leave out {_SETTING}."
+            f"regions. Unset {GUARD.name}, or leave out {ELASTIC_SETTING}."
         )
     stored = is_elastic(configuration, physical.device)
     if stored == enable:
@@ -62,6 +63,7 @@ def check_limit_of_pages(device: PhysicalDevice, limit: int, set_by: str) -> Non
         raise InvalidArgumentError(
             None,
             None,
-            f"{_SETTING} makes the memory of {device.name} elastic, in pages of {format_size(PAGE_SIZE)}, and a limit "
-            f"of {format_size(limit)}, set by {set_by}, is less than a page. Raise the limit, or leave that call out.",
+            f"{ELASTIC_SETTING} makes the memory of {device.name} elastic, in pages of {format_size(PAGE_SIZE)}, and a "
+            f"limit of {format_size(limit)}, set by {set_by}, is less than a page. Raise the limit, or leave that call "
+            "out.",
         )

@@ -135,5 +135,49 @@ def test_a_limit_below_a_page_is_an_error_at_the_start(monkeypatch: pytest.Monke
     assert len(tf.config.list_logical_devices("GPU")) == 1
 
 
+@pytest.mark.parametrize("with_options", [False, True])
+def test_the_pools_of_a_session_are_elastic(monkeypatch: pytest.MonkeyPatch, with_options: bool) -> None:
+    made = fresh(monkeypatch, "2:64MiB")
+    set_elastic(gpus()[1], True)
+    v1 = tf.compat.v1
+    options = v1.GPUOptions(visible_device_list="1,0", per_process_gpu_memory_fraction=0.5)
+    config = v1.ConfigProto(gpu_options=options) if with_options else None
+    with tf.Graph().as_default(), v1.Session(config=config) as session:
+        assert session.run(tf.reduce_sum(tf.ones([4]))) == 4
+    # The session's list puts the second GPU first.
+    assert [made.created.gpus[index].plan.elastic for index in (0, 1)] == [with_options, not with_options]
+    elastic = made.created.gpus[0 if with_options else 1]
+    assert elastic.pool is not None
+    assert elastic.pool.elastic
+    assert elastic.plan.physical.device == gpus()[1]
+
+
+def test_a_limit_of_a_session_below_a_page_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh(monkeypatch, "1:64MiB")
+    set_elastic(gpus()[0], True)
+    v1 = tf.compat.v1
+    splits = v1.GPUOptions.Experimental(
+        virtual_devices=[v1.GPUOptions.Experimental.VirtualDevices(memory_limit_mb=[1, 8])]
+    )
+    config = v1.ConfigProto(gpu_options=v1.GPUOptions(experimental=splits))
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match=r"in pages of 2 MiB, and a limit of 1 MiB, set by gpu_options\.experimental\.virtual_devices",
+    ):
+        v1.Session(config=config)
+
+
+def test_a_session_that_finds_a_plain_pool_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fresh(monkeypatch, "1:64MiB")
+    v1 = tf.compat.v1
+    v1.Session(config=v1.ConfigProto()).close()
+    set_elastic(gpus()[0], True)
+    v1.Session(config=v1.ConfigProto()).close()
+    said = "allotment.experimental.set_memory_elastic has no effect on GPU:0: its pool was made earlier"
+    assert said in caplog.text
+
+
 def test_tensorflow_s_names_are_as_they_were() -> None:
     assert not any("elastic" in name for name in dir(tf.config) + dir(tf.config.experimental))
