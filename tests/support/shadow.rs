@@ -39,7 +39,12 @@ pub(crate) struct Shadow {
     name: String,
     space: Space,
     step: u128,
+    /// The highest number given to an allocation, to a lent chunk, or to a thread cache.
     allocs: u64,
+    /// Those of `allocs` that no allocation had when they were given away.
+    set_aside: u64,
+    /// Allocations that thread caches served.
+    from_caches: u64,
     grants: u64,
     refused: u64,
     /// Unavoidable refusals, including those of retried attempts.
@@ -62,6 +67,8 @@ impl Shadow {
             name: options.name.clone(),
             space: Space::default(),
             allocs: 0,
+            set_aside: 0,
+            from_caches: 0,
             grants: 0,
             refused: 0,
             confirmed: 0,
@@ -230,8 +237,8 @@ impl Shadow {
             peak_in_use: self.peaks[1],
             peak_reserved: self.peaks[2],
             largest_requested: self.largest_requested,
-            num_allocs: self.allocs,
-            num_from_thread_caches: 0,
+            num_allocs: self.allocs - self.set_aside + self.from_caches,
+            num_from_thread_caches: self.from_caches,
             num_live: held,
             num_regions: self.space.regions().len() as u64,
             num_grants: self.grants,

@@ -197,6 +197,14 @@ impl BiasedLock {
 
     #[cold]
     fn lock_through_inner(&self) -> Result<Hold, NoBarrier> {
+        if self.acquisitions.unbiased.load(Ordering::Relaxed) {
+            self.inner.lock();
+            if self.has_no_owner() {
+                return Ok(Hold::ThroughInner);
+            }
+            // SAFETY: this thread has just taken it.
+            unsafe { self.inner.unlock() };
+        }
         if let Some(record) = self.try_inherit() {
             return Ok(Hold::AsOwner(record));
         }
@@ -303,6 +311,11 @@ impl BiasedLock {
         // Without the barrier nothing tells whether the owner is inside. It stays the owner.
         self.owner.store(owner, Ordering::Release);
         Err(NoBarrier)
+    }
+
+    /// Returns whether the lock has no owner, and none that may still be inside. The caller holds the inner lock.
+    fn has_no_owner(&self) -> bool {
+        self.owner.load(Ordering::Relaxed).is_null() && self.revoked.load(Ordering::Acquire).is_null()
     }
 
     /// Returns whether the owner, or the one that loses the lock, is inside.

@@ -72,11 +72,17 @@ impl<T> DeferredQueue<T> {
         self.flags.load(Ordering::Relaxed) == OBSERVED
     }
 
-    /// Removes and returns all items.
-    pub fn take(&self) -> Vec<T> {
-        let mut items = self.items();
-        self.flags.fetch_and(!HAS_ITEMS, Ordering::Release);
-        std::mem::take(&mut items)
+    /// Removes all items and passes each of them to `run`. The caller holds the main lock.
+    ///
+    /// The queue counts as empty only after that: a thread that works without the main lock while the queue is empty
+    /// comes after all of them.
+    pub fn run_all(&self, run: impl FnMut(T)) {
+        let taken = std::mem::take(&mut *self.items());
+        taken.into_iter().for_each(run);
+        let items = self.items();
+        if items.is_empty() {
+            self.flags.fetch_and(!HAS_ITEMS, Ordering::Release);
+        }
     }
 
     /// Closes the fast path, or opens it.
@@ -111,5 +117,28 @@ impl<T> DeferredQueue<T> {
 impl<T> Default for DeferredQueue<T> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::DeferredQueue;
+
+    #[test]
+    fn the_queue_counts_as_empty_only_after_its_items_have_run() {
+        let queue = DeferredQueue::new();
+        queue.push(1);
+        queue.push(2);
+        let mut ran = Vec::new();
+        queue.run_all(|item| {
+            assert!(!queue.is_idle() && !queue.is_empty());
+            ran.push(item);
+            if item == 2 {
+                queue.push(3);
+            }
+        });
+        assert_eq!((ran, queue.is_empty()), (vec![1, 2], false));
+        queue.run_all(|item| assert_eq!(item, 3));
+        assert!(queue.is_idle() && queue.is_empty());
     }
 }

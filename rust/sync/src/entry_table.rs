@@ -8,10 +8,12 @@
 use crate::primitives::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The number of buckets: a power of two.
-const BUCKETS: usize = if cfg!(loom) { 1 } else { 8_192 };
+const BUCKETS: usize = if cfg!(loom) { 1 } else { 32_768 };
 const _: () = assert!(BUCKETS.is_power_of_two());
 /// The places of a bucket: as many as a cache line holds.
 const WAYS: usize = 3;
+/// What the numbers of places of one bucket and of the next differ by: a power of two, as a division takes long.
+const STRIDE: usize = 4;
 /// Buckets in a group that notes whether it has keys, so that [`EntryTable::drain`] skips most of an empty table.
 const GROUP: usize = if cfg!(loom) { 1 } else { 64 };
 
@@ -28,7 +30,7 @@ impl Place {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the table has fewer places")]
     fn new(bucket: usize, way: usize) -> Self {
-        Self((bucket * WAYS + way) as u32)
+        Self((bucket * STRIDE + way) as u32)
     }
 }
 
@@ -50,10 +52,11 @@ pub struct Found {
     pub place: Place,
 }
 
-/// A table with places for up to 24,576 keys; fewer if many of them have the same hash.
+/// A table with places for up to 98,304 keys; fewer if many of them have the same hash.
 #[derive(Debug)]
 pub struct EntryTable {
-    buckets: Box<[Bucket]>,
+    // Of a fixed size: no access checks its place.
+    buckets: Box<[Bucket; BUCKETS]>,
     has_keys: Box<[AtomicBool]>,
 }
 
@@ -74,14 +77,16 @@ impl EntryTable {
     /// Creates a table without keys.
     #[must_use]
     #[inline(never)]
+    #[expect(clippy::missing_panics_doc, reason = "the number of buckets is a constant")]
     pub fn new() -> Self {
         let bucket = |_| Bucket {
             keys: std::array::from_fn(|_| AtomicU64::new(NO_KEY)),
             numbers: std::array::from_fn(|_| AtomicU64::new(EMPTY)),
             values: std::array::from_fn(|_| AtomicU32::new(0)),
         };
+        let buckets: Box<[Bucket]> = (0..BUCKETS).map(bucket).collect();
         Self {
-            buckets: (0..BUCKETS).map(bucket).collect(),
+            buckets: buckets.try_into().expect("as many as were made"),
             has_keys: (0..BUCKETS / GROUP).map(|_| AtomicBool::new(false)).collect(),
         }
     }
@@ -167,7 +172,7 @@ impl EntryTable {
 
     #[inline]
     fn at(&self, place: Place) -> (&Bucket, usize) {
-        (&self.buckets[place.0 as usize / WAYS], place.0 as usize % WAYS)
+        (&self.buckets[place.0 as usize / STRIDE % BUCKETS], place.0 as usize % STRIDE)
     }
 }
 
@@ -188,9 +193,9 @@ impl Bucket {
 /// Returns the bucket of a key.
 #[inline]
 fn bucket_of(key: u64) -> usize {
-    // Multiplicative hash, as keys are often multiples of a common factor.
-    let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-    usize::try_from(hash).unwrap_or(0) & (BUCKETS - 1)
+    // Multiplicative hash, as keys are often multiples of a common factor. Its highest bits are the most even ones.
+    let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    usize::try_from((hash * BUCKETS as u64) >> 32).unwrap_or(0) % BUCKETS
 }
 
 #[cfg(all(test, not(loom)))]

@@ -142,7 +142,7 @@ fn no_item_stays_deferred_after_every_thread_has_unlocked() {
         let settle = |(mutex, queue): &(Mutex<u32>, DeferredQueue<u32>)| {
             while !queue.is_empty() {
                 let Some(mut sum) = mutex.try_lock().unwrap() else { return };
-                *sum += queue.take().iter().sum::<u32>();
+                queue.run_all(|item| *sum += item);
             }
         };
         count(&shared.0, 1);

@@ -24,7 +24,7 @@ impl Worker<'_> {
         });
     }
 
-    fn snapshot(&mut self) {
+    pub(crate) fn snapshot(&mut self) {
         self.call(|pool| Call::Snapshot(Box::new(pool.snapshot().expect("this process"))));
     }
 

@@ -14,9 +14,15 @@ impl Judge<'_> {
         let decision = self.order.decisions[at].decision;
         let event = self.order.event_of[at];
         let call = if event == NO_CALL { None } else { Some(&self.order.events[event].call) };
+        if self.order.has_caches {
+            self.end_lending(decision);
+        }
         match (decision, call) {
             (Decision::Allocated(id), Some(call)) => self.allocated(id, event, call),
-            (Decision::Freed(id), Some(call)) => self.freed(id, call),
+            (Decision::Freed(id), Some(call)) => {
+                self.freed_in.insert(id, event);
+                self.freed(id, call);
+            }
             (Decision::Resized { address, bytes }, Some(call)) => self.resized(address, bytes, call),
             (Decision::Held { address, held }, Some(call)) => self.held(address, held, call),
             (Decision::Planned(needed), Some(Call::Allocate { bytes, alignment, .. })) => {
@@ -79,11 +85,22 @@ impl Judge<'_> {
                 self.keys.insert(serial, *key);
             }
             (Decision::ScopeClosed(serial), Some(call)) => {
+                self.closed_in.insert(self.keys[&serial], event);
                 let figures = self.owners.close(self.keys[&serial], at);
                 if let Call::CloseScope { figures: Some(returned), .. } = call {
                     assert_eq!(**returned, figures, "the figures of a closed scope");
                 }
             }
+            (Decision::Locked | Decision::RunsDeferred | Decision::Counted, Some(_)) => {}
+            (Decision::CacheLocked { cache, .. }, Some(_)) => self.lending.lock(cache),
+            (Decision::NumbersSetAside { first, count }, Some(_)) => {
+                assert_eq!(self.shadow.set_numbers_aside(count), first, "numbers count up");
+            }
+            (Decision::Lent { address, size }, Some(_)) => self.lent(address, size),
+            (Decision::TakenBack { address }, Some(_)) => self.taken_back(address),
+            (Decision::Withdrawn { address, id }, Some(_)) => self.withdrawn(address, id),
+            (Decision::CacheServed { cache, id }, Some(call)) => self.cache_served(cache, id, event, call),
+            (Decision::CacheFreed { cache, id }, Some(call)) => self.cache_freed(cache, id, event, call),
             (Decision::ScopeLimited(serial), Some(Call::LimitScope { key, limit, done })) => {
                 assert_eq!(self.keys[&serial], *key);
                 assert_eq!(self.owners.limit(*key, *limit), *done, "whether a scope is open");
@@ -109,9 +126,9 @@ impl Judge<'_> {
             let was_without = self.owners.was_without(self.order.thread_of(event), tag, first);
             assert!(was_without, "{owner:?} is not charged");
         }
-        assert_eq!(self.known.len() as u64, id, "numbers count up");
+        assert!(!self.has_known(id) && id == served.id, "numbers count up");
         let held = *way == AllocateWay::Held;
-        self.known.push(Known { address, requested, live: true, held, owner: charged });
+        *self.known_mut(id) = Known { address, requested, live: true, held, owner: charged };
     }
 
     fn freed(&mut self, id: u64, call: &Call) {
@@ -156,6 +173,9 @@ impl Judge<'_> {
             Call::Pin { id: pinned, done, .. } => assert!(held && done && pinned == id),
             Call::Unpin { id: unpinned, .. } => assert!(!held && unpinned == id),
             _ => panic!("a hold in {call:?}"),
+        }
+        if held {
+            self.were_held.insert(id);
         }
         self.known[usize::try_from(id).expect("a few")].held = held;
     }

@@ -11,6 +11,8 @@ pub(crate) struct Event {
     pub(crate) invoked: u64,
     /// The time after the call.
     pub(crate) returned: u64,
+    /// The number of decisions that the thread had run before, of all pools.
+    pub(crate) first: u64,
     /// The number of decisions that the thread ran meanwhile, deferred ones of other threads included.
     pub(crate) made: u64,
     pub(crate) call: Call,

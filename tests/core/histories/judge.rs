@@ -1,13 +1,14 @@
 //! The judge: replays the decisions in their order, and finds a moment for each call that decided nothing.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use allotment::Options;
 use allotment::source::Call as SourceCall;
+use allotment::{Decision, Options};
 
-use crate::event::{Answer, Call, Freed, Key};
+use crate::event::{Answer, Call, Event, FreeWay, Freed, Key};
+use crate::lending::Lending;
 use crate::order::{Order, Window, is_silent};
 use crate::owners::{Owner, Owners};
 use crate::setup::{Kind, Setup};
@@ -55,6 +56,16 @@ pub(crate) struct Judge<'a> {
     pub(crate) keys: HashMap<u64, Key>,
     pub(crate) progress: HashMap<usize, Progress>,
     pub(crate) growing: Option<Growing>,
+    /// What is lent to thread caches.
+    pub(crate) lending: Lending,
+    /// The event that freed each allocation.
+    pub(crate) freed_in: HashMap<u64, usize>,
+    /// The event that closed each scope.
+    pub(crate) closed_in: HashMap<Key, usize>,
+    /// Allocations that were held at some moment.
+    pub(crate) were_held: HashSet<u64>,
+    /// The allocation from a cache that was at the address of a resize.
+    pub(crate) resized: HashMap<usize, u64>,
     /// The number of frees so far.
     pub(crate) frees: u64,
     /// Whether the source grants no more than a number of bytes.
@@ -106,6 +117,11 @@ impl<'a> Judge<'a> {
             keys: HashMap::new(),
             progress: HashMap::new(),
             growing: None,
+            lending: Lending::default(),
+            freed_in: HashMap::new(),
+            closed_in: HashMap::new(),
+            were_held: HashSet::new(),
+            resized: HashMap::new(),
             frees: 0,
             is_capped: matches!(setup.kind, Kind::Capped(_)),
             at,
@@ -113,6 +129,73 @@ impl<'a> Judge<'a> {
     }
 
     fn replay(&mut self) {
+        if self.order.has_caches { self.replay_with_caches() } else { self.replay_in_windows() }
+    }
+
+    /// Replays all decisions. A call without a decision of its own must fit the state at a moment when it has the lock.
+    fn replay_with_caches(&mut self) {
+        let order = self.order;
+        let mut open: Vec<bool> = (0..order.events.len())
+            .map(|event| is_silent(&order.events[event].call) && !self.is_excused(event))
+            .collect();
+        for at in 0..order.decisions.len() {
+            self.at.set(at);
+            self.decide(at);
+            let event = order.run_in[at];
+            if open[event] && self.lock_is_held(at) && self.explains(event) {
+                open[event] = false;
+            }
+        }
+        for event in (0..order.events.len()).filter(|&event| open[event]) {
+            let explained = self.comes_too_late(event);
+            assert!(explained, "no moment explains {:?}", order.events[event]);
+        }
+    }
+
+    /// Returns whether the thread of a decision has the lock of the pool.
+    fn lock_is_held(&self, at: usize) -> bool {
+        !matches!(
+            self.order.decisions[at].decision,
+            Decision::CacheServed { .. } | Decision::CacheFreed { .. }
+        )
+    }
+
+    /// Returns whether a call finds an allocation freed, or a scope closed. Which of the calls on it came first shows in
+    /// the times alone: a cache frees without the lock, and a deferred call has no moment of its own.
+    fn comes_too_late(&self, event: usize) -> bool {
+        let Event { returned, call, .. } = &self.order.events[event];
+        let began_in_time = |other: &usize| self.order.events[*other].invoked <= *returned;
+        if let Call::CloseScopeDeferred { key } = call {
+            return self.closed_in.get(key).is_some_and(began_in_time);
+        }
+        let (id, may_be_held) = match call {
+            Call::Free { id, answer: Freed::NotAllocated, .. } | Call::Pin { id, .. } => (*id, false),
+            Call::Free { id, way: FreeWay::Deferred, .. } => (*id, true),
+            Call::Resize { address, .. } => match self.resized.get(&event) {
+                Some(&id) => (id, false),
+                None => panic!("{address:#x} was in use, and had room"),
+            },
+            _ => return false,
+        };
+        self.freed_in.get(&id).is_some_and(began_in_time) || may_be_held && self.were_held.contains(&id)
+    }
+
+    pub(crate) fn known_mut(&mut self, id: u64) -> &mut Known {
+        let place = usize::try_from(id).expect("a few");
+        if self.known.len() <= place {
+            let unknown = Known { address: 0, requested: 0, live: false, held: false, owner: None };
+            self.known.resize(place + 1, unknown);
+        }
+        &mut self.known[place]
+    }
+
+    /// Returns whether the allocator has made an allocation with this number.
+    pub(crate) fn has_known(&self, id: u64) -> bool {
+        let known = usize::try_from(id).ok().and_then(|place| self.known.get(place));
+        known.is_some_and(|known| known.address != 0)
+    }
+
+    fn replay_in_windows(&mut self) {
         let order = self.order;
         let mut silent: Vec<Pending> = (0..order.events.len())
             .filter(|&event| is_silent(&order.events[event].call) && !self.is_excused(event))
@@ -171,17 +254,19 @@ impl<'a> Judge<'a> {
     fn end(mut self) -> Shadow {
         self.end_round();
         assert_eq!(self.calls.next(), None, "the source is not called again");
-        let freed = |id: u64| !self.known[usize::try_from(id).expect("a few")].live;
+        let is_live = |id: u64| {
+            self.lending.served.contains_key(&id)
+                || self.known.get(usize::try_from(id).expect("a few")).is_some_and(|known| known.live)
+        };
+        let was_made = |id: u64| self.has_known(id) || self.freed_in.contains_key(&id) || is_live(id);
         for (at, event) in self.order.events.iter().enumerate() {
             let progress = self.progress.get(&at);
             let done = progress.is_some_and(|progress| progress.done);
             let removed = progress.and_then(|progress| progress.removed);
             let right = match &event.call {
-                Call::Allocate { answer: Answer::Served(allocation), .. } => {
-                    allocation.id < self.known.len() as u64
-                }
+                Call::Allocate { answer: Answer::Served(allocation), .. } => was_made(allocation.id),
                 Call::Allocate { answer: Answer::Refused(_), .. } | Call::SetGrowth { .. } => done,
-                Call::Free { id, answer: Freed::Done, .. } => freed(*id),
+                Call::Free { id, answer: Freed::Done, .. } => !is_live(*id),
                 Call::Trim { released } => removed == Some(*released),
                 Call::SetLimit { released: Ok(released), .. } => done && removed.unwrap_or(0) == *released,
                 Call::ResetPeaks

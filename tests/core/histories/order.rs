@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use allotment::{Decided, Decision};
 
-use crate::event::{AllocateWay, Answer, Call, Event, FreeWay, Freed};
+use crate::event::{AllocateWay, Answer, Call, Event, FreeWay, Freed, Key};
+use crate::merge;
 use crate::shared::{Rest, Rests};
 use crate::worker::Record;
 
@@ -22,6 +23,10 @@ pub(crate) struct Order {
     threads: Vec<(usize, u64)>,
     /// For each decision, the index of its event.
     pub(crate) event_of: Vec<usize>,
+    /// For each decision, the index of the event in which its thread ran it.
+    pub(crate) run_in: Vec<usize>,
+    /// Whether thread caches made some of the decisions.
+    pub(crate) has_caches: bool,
     /// The time in which a released lock is seen to be free by other processors, in ticks of the clock.
     release_delay: u64,
     /// For each decision, the latest start of a call among it and those before.
@@ -42,7 +47,12 @@ impl Order {
     ///
     /// # Panics
     /// If a decision has no call, or if a call began after another one had ended and was decided before it.
-    pub(crate) fn new(rests: Rests, records: Vec<Record>, release_delay: u64) -> Self {
+    pub(crate) fn new(
+        rests: Rests,
+        records: Vec<Record>,
+        caches: Option<Vec<(u64, Vec<Decided>)>>,
+        release_delay: u64,
+    ) -> Self {
         let Rests { decisions, moments: rests } = rests;
         let mut events = Vec::with_capacity(records.iter().map(|record| record.events.len()).sum());
         let mut threads = Vec::new();
@@ -50,11 +60,31 @@ impl Order {
             threads.push((events.len(), record.thread));
             events.extend(record.events);
         }
-        let event_of = assign(&decisions, &events, &threads);
+        let has_caches = caches.is_some();
+        let calls = Calls::new(&events, &threads);
+        let mut record = calls.assign(decisions);
+        if let Some(caches) = caches {
+            let caches = caches.into_iter().map(|(cache, own)| (cache, calls.assign(own))).collect();
+            record = merge::merge(record, caches, |record, at| calls.times(record, at));
+        }
+        let merge::Record { decisions, event_of, run_in } = record;
         let (latest_start, earliest_end) = (Vec::new(), Vec::new());
-        let mut order =
-            Self { decisions, rests, events, threads, event_of, release_delay, latest_start, earliest_end };
-        order.check_time();
+        let mut order = Self {
+            decisions,
+            rests,
+            events,
+            threads,
+            event_of,
+            run_in,
+            has_caches,
+            release_delay,
+            latest_start,
+            earliest_end,
+        };
+        // The merge has checked it.
+        if !has_caches {
+            order.check_time();
+        }
         order
     }
 
@@ -141,7 +171,7 @@ impl Order {
     pub(crate) fn print(&self, at: usize, before: usize, after: usize) -> String {
         let range = at.saturating_sub(before)..(at + after).min(self.decisions.len());
         let lines = range.map(|place| {
-            let Decided { thread, decision } = self.decisions[place];
+            let Decided { thread, decision, .. } = self.decisions[place];
             let mark = if place == at { ">" } else { " " };
             let event = self.event_of[place];
             let event = if event == NO_CALL { String::new() } else { format!("{:?}", self.events[event]) };
@@ -155,76 +185,164 @@ pub(crate) fn is_deferred(call: &Call) -> bool {
     matches!(call, Call::Free { way: FreeWay::Deferred, .. } | Call::CloseScopeDeferred { .. })
 }
 
-/// Returns the event of each decision. Allocations and frees are found by their number, closed scopes by the number of
-/// the scope, and the others by their thread, which knows how many decisions it ran in each call.
-fn assign(decisions: &[Decided], events: &[Event], threads: &[(usize, u64)]) -> Vec<usize> {
-    // By number: they count up from 1.
-    let mut allocated = vec![NO_CALL; events.len() + 1];
-    let mut freed = allocated.clone();
-    let place = |id: u64| usize::try_from(id).expect("a few");
-    let mut closed: HashMap<u64, usize> = HashMap::new();
-    for (at, event) in events.iter().enumerate() {
+/// The calls that made decisions which carry a number, and what threads ran.
+struct Calls<'a> {
+    events: &'a [Event],
+    threads: &'a [(usize, u64)],
+    indices: HashMap<u64, usize>,
+    /// By the number of the allocation: numbers count up from 1.
+    allocated: Vec<usize>,
+    freed: Vec<usize>,
+    closed: HashMap<Key, usize>,
+    /// The time at which an allocation is free at the latest, as calls promise that have returned then.
+    freed_by: HashMap<u64, u64>,
+}
+
+fn place(id: u64) -> usize {
+    usize::try_from(id).expect("a few")
+}
+
+/// Notes the event of a number; returns the one before.
+fn note(calls: &mut Vec<usize>, id: u64, event: usize) -> usize {
+    if calls.len() <= place(id) {
+        calls.resize(place(id) + 1, NO_CALL);
+    }
+    std::mem::replace(&mut calls[place(id)], event)
+}
+
+impl<'a> Calls<'a> {
+    fn new(events: &'a [Event], threads: &'a [(usize, u64)]) -> Self {
+        let indices = threads.iter().enumerate().map(|(index, &(_, thread))| (thread, index)).collect();
+        let capacity = events.len() + 1;
+        let mut calls = Self {
+            events,
+            threads,
+            indices,
+            allocated: Vec::with_capacity(capacity),
+            freed: Vec::with_capacity(capacity),
+            closed: HashMap::new(),
+            freed_by: HashMap::new(),
+        };
+        let mut pinned = Vec::new();
+        for (at, event) in events.iter().enumerate() {
+            calls.add(at, event);
+            if let Call::Pin { id, .. } = event.call {
+                pinned.push(id);
+            }
+        }
+        for id in pinned {
+            // A deferred free has no effect on it while it is held.
+            calls.freed_by.remove(&id);
+        }
+        calls
+    }
+
+    fn add(&mut self, at: usize, event: &Event) {
+        let events = self.events;
         match &event.call {
             Call::Allocate { answer: Answer::Served(allocation), .. } => {
-                let before = std::mem::replace(&mut allocated[place(allocation.id)], at);
+                let before = note(&mut self.allocated, allocation.id, at);
                 assert_eq!(before, NO_CALL, "two calls made allocation {}", allocation.id);
             }
             // A call that says that it freed did so; else the earliest that may have done it.
             Call::Free { id, answer: Freed::Done, .. } => {
-                let before = std::mem::replace(&mut freed[place(*id)], at);
+                let before = note(&mut self.freed, *id, at);
                 let again = before != NO_CALL && !is_deferred(&events[before].call);
                 assert!(!again, "two calls freed allocation {id}");
             }
             Call::Free { id, way: FreeWay::Deferred, .. } => {
-                let known = &mut freed[place(*id)];
-                if *known == NO_CALL {
-                    *known = at;
+                let before = note(&mut self.freed, *id, at);
+                if before != NO_CALL {
+                    self.freed[place(*id)] = before;
                 }
-                earlier(events, known, at);
+                earlier(events, &mut self.freed[place(*id)], at);
+                let promised = self.freed_by.entry(*id).or_insert(u64::MAX);
+                *promised = event.returned.min(*promised);
             }
             Call::CloseScope { key, figures: Some(_) } => {
-                closed.insert(*key, at);
+                self.closed.insert(*key, at);
             }
-            Call::CloseScopeDeferred { key } => earlier(events, closed.entry(*key).or_insert(at), at),
+            Call::CloseScopeDeferred { key } => earlier(events, self.closed.entry(*key).or_insert(at), at),
             _ => {}
         }
     }
-    // For each thread, the index of the event that it is in and the decisions left to it.
-    let mut at_work: Vec<(usize, u64)> =
-        threads.iter().map(|&(first, _)| (first, events.get(first).map_or(0, |event| event.made))).collect();
-    let indices: HashMap<u64, usize> =
-        threads.iter().enumerate().map(|(index, &(_, thread))| (thread, index)).collect();
-    let mut last = (u64::MAX, 0);
-    let mut keys = HashMap::new();
-    let mut emptied = false;
-    let mut event_of = Vec::with_capacity(decisions.len());
-    for Decided { thread, decision } in decisions {
-        if *thread != last.0 {
-            last = (*thread, *indices.get(thread).expect("a thread of the history"));
-        }
-        let (event, left) = &mut at_work[last.1];
-        while *left == 0 {
-            *event += 1;
-            *left = events[*event].made;
-        }
-        *left -= 1;
-        let found = match decision {
-            Decision::Allocated(id) => allocated.get(place(*id)).copied().filter(|&at| at != NO_CALL),
-            Decision::Freed(id) => freed.get(place(*id)).copied().filter(|&at| at != NO_CALL),
-            Decision::ScopeClosed(serial) => keys.get(serial).and_then(|key| closed.get(key)).copied(),
-            Decision::Emptied => Some(NO_CALL),
-            Decision::RegionsRemoved if emptied => Some(NO_CALL),
-            Decision::ScopeOpened(serial) => {
-                let Call::OpenScope { key, .. } = events[*event].call else { panic!("{decision:?}") };
-                keys.insert(*serial, key);
-                Some(*event)
+
+    /// Assigns each decision of a record to its call. Allocations and frees are found by their number, closed scopes by
+    /// the number of the scope, and the others by their thread, which counts its decisions.
+    fn assign(&self, decisions: Vec<Decided>) -> merge::Record {
+        // The index of the event that each thread is in.
+        let mut at_work: Vec<usize> = self.threads.iter().map(|&(first, _)| first).collect();
+        let mut last = (u64::MAX, 0);
+        let mut keys = HashMap::new();
+        let mut emptied = false;
+        let mut event_of = Vec::with_capacity(decisions.len());
+        let mut run_in = Vec::with_capacity(decisions.len());
+        for Decided { thread, number, decision } in &decisions {
+            if *thread != last.0 {
+                last = (*thread, *self.indices.get(thread).expect("a thread of the history"));
             }
-            _ => Some(*event),
-        };
-        emptied = *decision == Decision::Emptied;
-        event_of.push(found.unwrap_or_else(|| panic!("no call made this decision: {decision:?}")));
+            let event = &mut at_work[last.1];
+            while *number >= self.events[*event].first + self.events[*event].made {
+                *event += 1;
+            }
+            assert!(*number >= self.events[*event].first, "{decision:?} between two calls of its thread");
+            let by_number =
+                |calls: &[usize], id: u64| calls.get(place(id)).copied().filter(|&event| event != NO_CALL);
+            let found = match decision {
+                Decision::Allocated(id) => by_number(&self.allocated, *id),
+                Decision::Freed(id) => by_number(&self.freed, *id),
+                Decision::ScopeClosed(serial) => {
+                    keys.get(serial).and_then(|key| self.closed.get(key)).copied()
+                }
+                Decision::Emptied => Some(NO_CALL),
+                Decision::RegionsRemoved if emptied => Some(NO_CALL),
+                Decision::ScopeOpened(serial) => {
+                    let Call::OpenScope { key, .. } = self.events[*event].call else {
+                        panic!("{decision:?}")
+                    };
+                    keys.insert(*serial, key);
+                    Some(*event)
+                }
+                _ => Some(*event),
+            };
+            emptied = *decision == Decision::Emptied;
+            event_of.push(found.unwrap_or_else(|| panic!("no call made this decision: {decision:?}")));
+            run_in.push(*event);
+        }
+        merge::Record { decisions, event_of, run_in }
     }
-    event_of
+
+    /// Returns when a decision of a pool with caches can have been made. Where deferred operations run, and what moves
+    /// between a cache and the pool, depends on other calls: other rules order that.
+    fn times(&self, record: &merge::Record, at: usize) -> (u64, u64) {
+        let event = record.event_of[at];
+        let decision = record.decisions[at].decision;
+        if event == NO_CALL || is_untimed(decision) {
+            return (0, u64::MAX);
+        }
+        let Event { invoked, returned, call, .. } = &self.events[event];
+        let end = match decision {
+            Decision::Freed(id) if is_deferred(call) => self.freed_by.get(&id).copied().unwrap_or(u64::MAX),
+            _ if is_deferred(call) && event != record.run_in[at] => u64::MAX,
+            _ => *returned,
+        };
+        (*invoked, end)
+    }
+}
+
+/// Returns whether a decision moves chunks between a cache and the pool, locks a cache for that, or begins to run
+/// deferred operations.
+pub(crate) fn is_untimed(decision: Decision) -> bool {
+    matches!(
+        decision,
+        Decision::RunsDeferred
+            | Decision::CacheLocked { .. }
+            | Decision::NumbersSetAside { .. }
+            | Decision::Lent { .. }
+            | Decision::TakenBack { .. }
+            | Decision::Withdrawn { .. }
+            | Decision::Counted
+    )
 }
 
 /// Replaces a deferred call by another one that began earlier.

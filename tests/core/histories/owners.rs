@@ -103,6 +103,11 @@ impl Owners {
         (scope.is_some() || tag.is_some()).then_some(Owner { scope, tag })
     }
 
+    /// Returns whether a thread has an open scope of its own.
+    pub(crate) fn has_own(&self, thread: u64) -> bool {
+        self.innermost(|scope| !scope.shared && scope.thread == thread).is_some()
+    }
+
     /// Returns whether requests of a thread that has an owner now had none at a moment since `first`.
     pub(crate) fn was_without(&self, thread: u64, tag: &Tag, first: usize) -> bool {
         let has_tag = self.tags && tag.is_some();

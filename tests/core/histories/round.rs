@@ -60,7 +60,10 @@ pub(crate) fn play(setup: &Setup, meanwhile: impl FnOnce(&Pool) + Send) -> Playe
     let random = Numbers::one_of(setup.seed, u64::MAX);
     records.push(Worker::new(&shared, random).clean_up());
     shared.rest();
-    let rests = shared.rests.into_inner().expect("no thread fails");
+    let mut rests = shared.rests.into_inner().expect("no thread fails");
+    if setup.has_caches() {
+        rests.decisions = pool.take_decisions();
+    }
     Played { setup, pool, joins, log, rests, records }
 }
 
@@ -73,7 +76,8 @@ impl Played<'_> {
         let Self { setup, pool, joins, log, rests, records } = self;
         // A counter that all threads add to makes each thread's earlier stores visible.
         let release_delay = if setup.counts { 0 } else { 1_000 };
-        let order = Order::new(rests, records, release_delay);
+        let caches = setup.has_caches().then(|| pool.cache_decisions());
+        let order = Order::new(rests, records, caches, release_delay);
         let shadow = judge(&order, log.take(), setup, joins);
         assert_eq!(pool.stats().expect("this process"), shadow.stats(), "the counters at the end");
         assert_eq!(

@@ -67,7 +67,8 @@ impl Setup {
             .joins_regions([None, None, Some(true), Some(false)][random.place(4)])
             .policy(if random.chance(25) { Policy::Tight } else { Policy::TensorFlow })
             .wait(if random.chance(10) { Duration::from_micros(30) } else { Duration::ZERO })
-            .owner_tags(scopes && random.chance(50));
+            .owner_tags(scopes && random.chance(50))
+            .thread_caches(random.chance(50));
         let at_once = 2 + random.below(7);
         let threads = match random.below(4) {
             0 | 1 => Threads::Together(at_once),
@@ -96,6 +97,11 @@ impl Setup {
             closes: random.chance(15),
             counts: random.chance(50),
         }
+    }
+
+    /// Returns whether the pool keeps caches for its threads.
+    pub(crate) fn has_caches(&self) -> bool {
+        self.options.thread_caches && !self.options.owner_tags
     }
 
     pub(crate) fn source(&self) -> Box<dyn RegionSource> {

@@ -66,7 +66,8 @@ impl Shared<'_> {
     /// Notes that no thread is in a call. This is not a call, so what is left in the queue of the pool stays there.
     pub(crate) fn rest(&self) {
         let mut rests = self.rests.lock().expect("no thread fails");
-        let decided = self.pool.take_decisions();
+        // Where each cache decides, too, the order of all is found at the end.
+        let decided = if self.setup.has_caches() { Vec::new() } else { self.pool.take_decisions() };
         rests.decisions.extend(decided);
         let rest = Rest { time: self.clock.now(), decisions: rests.decisions.len() };
         rests.moments.push(rest);

@@ -29,7 +29,13 @@ impl Judge<'_> {
                     FreeWay::ByAddress | FreeWay::TryByAddress | FreeWay::Held => at_address,
                     FreeWay::ByAllocation | FreeWay::TryByAllocation | FreeWay::Deferred => *id,
                 };
-                let known = &self.known[usize::try_from(number).expect("a few")];
+                let Some(known) = self.known.get(usize::try_from(number).expect("a few")) else {
+                    return false;
+                };
+                if self.lending.is_lent(*address) || known.address == 0 && number != 0 {
+                    // A cache has it, or had: see `Judge::comes_too_late`.
+                    return false;
+                }
                 match answer {
                     Freed::Done => unreachable!("a decision"),
                     Freed::NotNow => false,
@@ -38,8 +44,15 @@ impl Judge<'_> {
                     Freed::Unknown => !known.live || known.held,
                 }
             }
+            Call::Resize { address, .. } if self.lending.is_lent(*address) => {
+                let served = self.lending.served_at(*address);
+                self.resized.extend(served.map(|id| (event, id)));
+                served.is_none()
+            }
             Call::Resize { address, bytes, .. } => self.cannot_resize(*address, *bytes),
-            Call::Pin { id, .. } => !self.known[usize::try_from(*id).expect("a few")].live,
+            Call::Pin { id, .. } => {
+                self.has_known(*id) && !self.known[usize::try_from(*id).expect("a few")].live
+            }
             Call::SetLimit { limit, trim, released } => {
                 let reserved = self.shadow.reserved();
                 let kept = reserved - self.shadow.releasable();
@@ -51,9 +64,7 @@ impl Judge<'_> {
                 };
                 reserved > *limit && (!trim || kept > *limit) && *released == Err(error)
             }
-            Call::Stats(stats) => {
-                self.is_near(stats.num_allocs, stats.num_live) && **stats == self.shadow.stats()
-            }
+            Call::Stats(stats) => self.is_near(stats.num_allocs, stats.num_live) && **stats == self.stats(),
             Call::Snapshot(snapshot) => self.shows(snapshot),
             Call::CanAllocate { bytes, tag, can } => {
                 // What the source has left is another moment's.
@@ -113,6 +124,9 @@ impl Judge<'_> {
 
     fn shows(&self, snapshot: &Snapshot) -> bool {
         let Snapshot { name, stats, regions } = snapshot;
+        if !self.lending.is_empty() {
+            return false;
+        }
         if !self.is_near(stats.num_allocs, stats.num_live) || *stats != self.shadow.stats() {
             return false;
         }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::AddAssign;
 
+use allotment::Decision;
+
 use crate::event::{Answer, Call, Freed};
 use crate::order::{NO_CALL, Order, is_deferred};
 
@@ -20,6 +22,8 @@ pub(crate) struct Tally {
     /// Frees that did not wait for the lock.
     not_now: usize,
     refused: usize,
+    /// Requests that thread caches served, and frees into them.
+    by_caches: usize,
 }
 
 impl AddAssign for Tally {
@@ -31,17 +35,18 @@ impl AddAssign for Tally {
         self.run_by_others += other.run_by_others;
         self.not_now += other.not_now;
         self.refused += other.refused;
+        self.by_caches += other.by_caches;
     }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { histories, events, switches, rests, run_by_others, not_now, refused } = self;
+        let Self { histories, events, switches, rests, run_by_others, not_now, refused, by_caches } = self;
         write!(
             f,
             "{histories} histories of {events} events ({switches} decisions after one of another thread, {rests} \
              rests, {run_by_others} deferred operations run by another thread, {not_now} frees that did not wait, \
-             {refused} refused)"
+             {refused} refused, {by_caches} by thread caches)"
         )
     }
 }
@@ -63,6 +68,9 @@ impl Tally {
             .events
             .iter()
             .filter(|event| matches!(event.call, Call::Allocate { answer: Answer::Refused(_), .. }));
+        let by_caches = order.decisions.iter().filter(|decided| {
+            matches!(decided.decision, Decision::CacheServed { .. } | Decision::CacheFreed { .. })
+        });
         Self {
             histories: 1,
             events: order.events.len(),
@@ -71,6 +79,7 @@ impl Tally {
             run_by_others: by_others.count(),
             not_now: not_now.count(),
             refused: refused.count(),
+            by_caches: by_caches.count(),
         }
     }
 }

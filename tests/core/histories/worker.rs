@@ -77,6 +77,10 @@ impl<'a> Worker<'a> {
         for mine in left {
             self.free(mine, if mine.held { FreeWay::Held } else { FreeWay::ByAllocation });
         }
+        if self.shared.setup.has_caches() {
+            // Nothing is lent afterwards.
+            self.snapshot();
+        }
         self.finish()
     }
 
@@ -87,11 +91,11 @@ impl<'a> Worker<'a> {
 
     /// Makes a call and records it.
     pub(crate) fn call(&mut self, call: impl FnOnce(&Pool) -> Call) -> &Call {
-        let before = Maker::this().made;
+        let first = Maker::this().made;
         let invoked = self.shared.clock.now();
         let call = call(self.shared.pool);
         let returned = self.shared.clock.now();
-        self.events.push(Event { invoked, returned, made: Maker::this().made - before, call });
+        self.events.push(Event { invoked, returned, first, made: Maker::this().made - first, call });
         &self.events.last().expect("just pushed").call
     }
 

@@ -5,6 +5,7 @@ use allotment::{Allocation, Grant, Options, OutOfMemory, RegionSnapshot};
 use super::Shadow;
 use super::requests::Request;
 use super::rules::{Rules, less_than};
+use super::space::Holder;
 
 /// A planned round of growth.
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +143,47 @@ impl Shadow {
 
     /// Returns the number of allocations so far.
     pub(crate) fn allocs(&self) -> u64 {
-        self.allocs
+        self.allocs - self.set_aside + self.from_caches
+    }
+
+    /// Lends a chunk of exactly `size` bytes to a thread cache; returns its address. The peaks follow with
+    /// [`Shadow::end_of_lending`].
+    pub(crate) fn lend(&mut self, size: u64) -> Option<u64> {
+        let best = self.space.best_fit(size)?;
+        self.allocs += 1;
+        self.set_aside += 1;
+        let holder = Holder { id: self.allocs, requested: size };
+        self.space.hand_out(best.address, best.address, size, holder);
+        Some(best.address)
+    }
+
+    /// Raises the peaks after some chunks were lent and none was taken back.
+    pub(crate) fn end_of_lending(&mut self) {
+        self.raise_peaks();
+    }
+
+    /// Frees a lent chunk.
+    pub(crate) fn take_back(&mut self, address: u64) {
+        self.space.free_at(address);
+    }
+
+    /// Makes a lent chunk an ordinary allocation.
+    pub(crate) fn withdraw(&mut self, address: u64, id: u64, requested: u64) {
+        self.space.set_holder(address, Holder { id, requested });
+    }
+
+    /// Sets the next `count` numbers aside for a thread cache; returns the first one.
+    pub(crate) fn set_numbers_aside(&mut self, count: u64) -> u64 {
+        let first = self.allocs + 1;
+        self.allocs += count;
+        self.set_aside += count;
+        first
+    }
+
+    /// Counts an allocation that a thread cache serves.
+    pub(crate) fn count_from_cache(&mut self, bytes: u64) {
+        self.from_caches += 1;
+        self.largest_requested = self.largest_requested.max(bytes);
     }
 
     /// Returns all regions.

@@ -159,6 +159,14 @@ impl Space {
         }
     }
 
+    /// Gives the chunk in use at `address` to another allocation.
+    pub(crate) fn set_holder(&mut self, address: u64, holder: Holder) {
+        let mut chunks = self.regions.iter_mut().flat_map(|region| &mut region.chunks);
+        let chunk = chunks.find(|chunk| chunk.address == address).expect("a chunk in use");
+        assert!(chunk.holder.is_some(), "a chunk in use");
+        chunk.holder = Some(holder);
+    }
+
     /// Frees the chunk at `address`.
     pub(crate) fn free_at(&mut self, address: u64) {
         for region in &mut self.regions {

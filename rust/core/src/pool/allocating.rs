@@ -30,10 +30,20 @@ impl Pool {
         self.allocate_slow(request)
     }
 
+    // Apart from the rest, which needs many registers: with thread caches this is the usual path.
     #[cold]
     #[inline(never)]
     fn allocate_slow(&self, wanted: Request<'_>) -> Result<Allocation, AllocError> {
-        if let Some(allocation) = self.allocate_beside(wanted, false, true) {
+        if let Some(allocation) = self.allocate_cached(wanted, false, true) {
+            return Ok(allocation);
+        }
+        self.allocate_uncached(wanted)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn allocate_uncached(&self, wanted: Request<'_>) -> Result<Allocation, AllocError> {
+        if let Some(allocation) = self.allocate_recorded(wanted, false) {
             return Ok(allocation);
         }
         if let Some(request) = fast_request(wanted)
@@ -41,6 +51,12 @@ impl Pool {
         {
             return Ok(allocation);
         }
+        self.allocate_at_length(wanted)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn allocate_at_length(&self, wanted: Request<'_>) -> Result<Allocation, AllocError> {
         let mut wait = self.memory_wait();
         let request = self.request(wanted)?;
         self.serve_with_retry(wanted, request, |refused| wait.should_retry(refused, || false))
@@ -196,7 +212,7 @@ impl Pool {
         self.on_fast_path(|allocator| allocator.try_allocate(request))
     }
 
-    /// Serves a request from a free chunk on the fast path of a recorded pool, or from the cache of this thread; `None`
+    /// Serves a request from the cache of this thread, or from a free chunk on the fast path of a recorded pool; `None`
     /// if neither is possible. Without `waits` no lock is waited for.
     pub(super) fn allocate_beside(
         &self,
@@ -204,7 +220,7 @@ impl Pool {
         held: bool,
         waits: bool,
     ) -> Option<Allocation> {
-        self.allocate_recorded(request, held).or_else(|| self.allocate_cached(request, held, waits))
+        self.allocate_cached(request, held, waits).or_else(|| self.allocate_recorded(request, held))
     }
 
     fn allocate_recorded(&self, request: Request<'_>, held: bool) -> Option<Allocation> {

@@ -22,12 +22,13 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use allotment_sync::{EntryTable, Mutex, MutexGuard, ThreadSlots};
+use allotment_sync::{EntryTable, MutexGuard, ThreadSlots};
 
 use super::Pool;
 use super::state::State;
 use crate::request::Request;
 use crate::tables::Allocation;
+use crate::tables::decisions::Decision;
 use crate::tables::free_target::FreeTarget;
 use crate::units::GRANULE;
 use cache::{Cache, Put};
@@ -54,20 +55,40 @@ impl Pool {
     /// Without `waits` the lock is not waited for.
     #[inline(always)]
     pub(super) fn allocate_cached(&self, wanted: Request<'_>, held: bool, waits: bool) -> Option<Allocation> {
-        let caches = self.caches.as_ref()?;
+        let caches = self.caches.as_deref()?;
         if !wanted.is_plain() || wanted.alignment() > GRANULE {
             return None;
         }
         let bytes = wanted.bytes();
         let class = SizeClass::of(bytes)?;
-        let (address, id) = self.take_cached(caches, class, u32::try_from(bytes).ok()?, held, waits)?;
+        let requested = u32::try_from(bytes).ok()?;
+        let (address, id) = match self.take_kept(caches, class, requested, held) {
+            Some(served) => served,
+            None => self.take_lent(caches, class, requested, held, waits)?,
+        };
         Some(Allocation { address: address.get(), size: class.bytes(), requested: bytes, id })
     }
 
-    /// Takes a chunk of a class; returns its address, never 0, and the number of the allocation: two integers, which
-    /// registers hold.
+    /// Takes a chunk that the cache of this thread keeps; returns its address, never 0, and the number of the
+    /// allocation: two integers, which registers hold.
+    #[inline(always)]
+    fn take_kept(
+        &self,
+        caches: &Caches,
+        class: SizeClass,
+        bytes: u32,
+        held: bool,
+    ) -> Option<(NonZeroU64, u64)> {
+        caches.threads.mine()?.try_with_as_owner(|cache| {
+            // A thread that closes the fast path empties this cache, unless the system forbids to take it from here.
+            if self.deferred.is_idle() { cache.take(class, bytes, held, &caches.allocations) } else { None }
+        })
+    }
+
+    /// Takes a chunk from the cache of this thread, which another thread may have locked, or from a batch.
+    #[cold]
     #[inline(never)]
-    fn take_cached(
+    fn take_lent(
         &self,
         caches: &Caches,
         class: SizeClass,
@@ -75,18 +96,16 @@ impl Pool {
         held: bool,
         waits: bool,
     ) -> Option<(NonZeroU64, u64)> {
-        let take = |cache: &mut Cache| {
-            // A thread that closes the fast path empties this cache, unless the system forbids to take it from here.
-            if self.deferred.is_idle() { cache.take(class, bytes, held, &caches.allocations) } else { None }
-        };
-        if let Some(mine) = caches.threads.mine()
-            && let Some(served) = with_cache(mine, take).flatten()
-        {
+        if !self.deferred.is_idle() {
+            return None;
+        }
+        let take = |cache: &mut Cache| cache.take(class, bytes, held, &caches.allocations);
+        if let Some(served) = self.with_unowned_cache(caches, take).flatten() {
             return Some(served);
         }
         let lend = |state: &mut State, cache: &mut Cache| {
             state.fill(cache, class, &caches.allocations);
-            cache.take(class, bytes, held, &caches.allocations)
+            take(cache)
         };
         self.with_state_and_cache(caches, waits, lend)?
     }
@@ -95,20 +114,35 @@ impl Pool {
     /// changed: the allocation is none of those, or the target does not match it.
     ///
     /// Without `waits` the lock is not waited for.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn free_cached(&self, address: u64, target: FreeTarget, waits: bool) -> Option<()> {
-        let caches = self.caches.as_ref()?;
+        let caches = self.caches.as_deref()?;
         let put = |cache: &mut Cache| {
-            if self.deferred.is_idle() {
-                cache.put(address, target, &caches.allocations)
-            } else {
-                Put::Missed
-            }
+            // As in `take_kept`.
+            self.deferred.is_idle().then(|| cache.put(address, target, &caches.allocations))
         };
-        let done = match caches.threads.mine() {
-            Some(mine) => with_cache(mine, put).unwrap_or(Put::Missed),
+        match caches.threads.mine().and_then(|mine| mine.try_with_as_owner(put)) {
+            Some(Put::Done) => Some(()),
+            Some(Put::Missed) => None,
+            Some(Put::Full(_)) | None => self.free_lent(caches, address, target, waits),
+        }
+    }
+
+    /// Does the same if another thread may have locked the cache of this one, or if a batch is to be given back.
+    #[cold]
+    #[inline(never)]
+    fn free_lent(&self, caches: &Caches, address: u64, target: FreeTarget, waits: bool) -> Option<()> {
+        if !self.deferred.is_idle() {
+            return None;
+        }
+        let put = |cache: &mut Cache| cache.put(address, target, &caches.allocations);
+        let done = match self.with_unowned_cache(caches, put) {
+            Some(done) => done,
             // A thread that only frees shall return chunks in batches, too.
-            None => self.with_state_and_cache(caches, waits, |_, cache| put(cache)).unwrap_or(Put::Missed),
+            None if caches.threads.mine().is_none() => {
+                self.with_state_and_cache(caches, waits, |_, cache| put(cache)).unwrap_or(Put::Missed)
+            }
+            None => Put::Missed,
         };
         let done = match done {
             Put::Full(class) => {
@@ -121,6 +155,15 @@ impl Pool {
             done => done,
         };
         (done == Put::Done).then_some(())
+    }
+
+    /// Runs `work` with the cache of this thread; `None` if it has none, if another thread settles, or if there is a
+    /// reason for the slow path.
+    #[inline(always)]
+    fn with_unowned_cache<T>(&self, caches: &Caches, work: impl FnOnce(&mut Cache) -> T) -> Option<T> {
+        let mut cache: MutexGuard<'_, Cache> = caches.threads.mine()?.try_lock().ok()??;
+        // As in `take_kept`.
+        self.deferred.is_idle().then(|| work(&mut cache))
     }
 
     /// Runs `work` with the lock and the cache of this thread, which claims one. `None` means that nothing was changed:
@@ -141,29 +184,14 @@ impl Pool {
         let cache = if self.deferred.is_idle() { caches.threads.claim() } else { None };
         let result = cache.and_then(|cache| {
             let mut cache = cache.lock().ok()?;
+            state.record_lock(Decision::Locked);
+            cache.record_lock(&mut state.allocator.decisions);
             Some(work(&mut state, &mut cache))
         });
         drop(state);
         self.drain_deferred();
         result
     }
-}
-
-/// Runs `work` with the cache of this thread; `None` if another thread settles.
-#[inline(always)]
-fn with_cache<T>(cache: &Mutex<Cache>, work: impl Fn(&mut Cache) -> T) -> Option<T> {
-    if let Some(result) = cache.try_with_as_owner(|cache| Some(work(cache))) {
-        return Some(result);
-    }
-    // As a trait object: a second copy of the work would keep the first from being inlined.
-    with_unowned_cache(cache, &work)
-}
-
-#[cold]
-#[inline(never)]
-fn with_unowned_cache<T>(cache: &Mutex<Cache>, work: &dyn Fn(&mut Cache) -> T) -> Option<T> {
-    let mut cache: MutexGuard<'_, Cache> = cache.try_lock().ok()??;
-    Some(work(&mut cache))
 }
 
 #[cfg(test)]

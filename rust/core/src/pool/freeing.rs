@@ -35,10 +35,20 @@ impl Pool {
         self.free_slow(address)
     }
 
+    // Apart from the rest, which needs many registers: with thread caches this is the usual path.
     #[cold]
     #[inline(never)]
     fn free_slow(&self, address: u64) -> Result<(), FreeError> {
-        if let Some(()) = self.free_beside(address, FreeTarget::ANY, true) {
+        if let Some(()) = self.free_cached(address, FreeTarget::ANY, true) {
+            return Ok(());
+        }
+        self.free_uncached(address)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn free_uncached(&self, address: u64) -> Result<(), FreeError> {
+        if let Some(()) = self.free_recorded(address, FreeTarget::ANY) {
             return Ok(());
         }
         if let Some(()) = self.on_shared_path(|allocator| allocator.free(address, FreeTarget::ANY)) {
@@ -116,8 +126,9 @@ impl Pool {
     }
 
     /// Does the same where the fast path of pools that are not recorded is closed.
+    #[inline(never)]
     fn free_beside(&self, address: u64, target: FreeTarget, waits: bool) -> Option<()> {
-        self.free_recorded(address, target).or_else(|| self.free_cached(address, target, waits))
+        self.free_cached(address, target, waits).or_else(|| self.free_recorded(address, target))
     }
 
     /// Frees the allocation at `address` on the fast path; `None` if that path is closed or nothing matches.

@@ -8,6 +8,7 @@ use super::state::State;
 use super::{Pool, STATE_IS_SOUND};
 use crate::error::Unusable;
 use crate::tables::Tables;
+use crate::tables::decisions::Decision;
 use crate::tables::free_target::FreeTarget;
 
 impl Pool {
@@ -58,8 +59,13 @@ impl Pool {
     /// nothing was changed.
     pub(super) fn on_shared_path<T>(&self, work: impl FnOnce(&mut Tables) -> Option<T>) -> Option<T> {
         self.check_process().ok()?;
-        let result =
-            self.state.with(|state| if self.deferred.is_idle() { work(&mut state.allocator) } else { None });
+        let result = self.state.with(|state| {
+            if !self.deferred.is_idle() {
+                return None;
+            }
+            state.record_lock(Decision::Locked);
+            work(&mut state.allocator)
+        });
         self.drain_deferred();
         result.ok().flatten()
     }
@@ -72,6 +78,7 @@ impl Pool {
             self.run_deferred(state);
             state = usable(self.state.lock())?;
         }
+        state.record_lock(Decision::Locked);
         Ok(state)
     }
 
@@ -114,6 +121,9 @@ impl Pool {
             self.run_deferred(taken);
             state = usable(self.state.try_lock())?;
         }
+        if let Some(state) = &mut state {
+            state.record_lock(Decision::Locked);
+        }
         Ok(state)
     }
 
@@ -137,16 +147,15 @@ impl Pool {
 
     #[cold]
     fn run_deferred(&self, mut state: MutexGuard<'_, State>) {
-        for operation in self.deferred.take() {
-            match operation {
-                Deferred::Free(address, id) => {
-                    // No effect if the allocation was freed before or is held.
-                    let freed = state.free_at(address, FreeTarget::number(id));
-                    state.defer_damage(freed.and_then(|freed| freed.damage));
-                }
-                Deferred::Close(scope) => drop(self.close_in(&mut state, scope)),
+        state.record_lock(Decision::RunsDeferred);
+        self.deferred.run_all(|operation| match operation {
+            Deferred::Free(address, id) => {
+                // No effect if the allocation was freed before or is held.
+                let freed = state.free_at(address, FreeTarget::number(id));
+                state.defer_damage(freed.and_then(|freed| freed.damage));
             }
-        }
+            Deferred::Close(scope) => drop(self.close_in(&mut state, scope)),
+        });
         self.finish_free(state);
     }
 }

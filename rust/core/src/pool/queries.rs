@@ -67,6 +67,16 @@ impl Pool {
         self.state.lock().expect(super::STATE_IS_SOUND).allocator.decisions.take()
     }
 
+    /// Returns the decisions of each thread cache so far, in order, with the number of the cache.
+    ///
+    /// # Panics
+    /// After a panic under the lock of one.
+    #[cfg(feature = "decisions")]
+    #[doc(hidden)]
+    pub fn cache_decisions(&self) -> Vec<(u64, Vec<crate::tables::decisions::Decided>)> {
+        self.caches.as_ref().map_or_else(Vec::new, |caches| caches.decisions())
+    }
+
     /// Returns the number of this pool, unique within the process.
     #[must_use]
     pub fn number(&self) -> u64 {

@@ -68,6 +68,59 @@ pub enum Decision {
     ScopeClosed(u64),
     /// A limit was set for that scope, which may be closed.
     ScopeLimited(u64),
+    /// The lock of a pool with thread caches was taken, and no deferred operation is left.
+    Locked,
+    /// The lock of a pool with thread caches was taken, and deferred operations run.
+    RunsDeferred,
+    /// A cache was locked under the lock of the pool, until the next decision that is not one of the cache's.
+    CacheLocked {
+        /// The number of the cache.
+        cache: u64,
+        /// The number of decisions of that cache so far.
+        decided: u64,
+    },
+    /// Numbers of allocations were set aside for the locked cache.
+    NumbersSetAside {
+        /// The first of them.
+        first: u64,
+        /// How many there are.
+        count: u64,
+    },
+    /// A chunk of exactly this size was lent to the locked cache.
+    Lent {
+        /// Its address.
+        address: u64,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// The chunk at an address, which the locked cache kept, became free.
+    TakenBack {
+        /// Its address.
+        address: u64,
+    },
+    /// An allocation that a cache served became one of the allocator.
+    Withdrawn {
+        /// Its address.
+        address: u64,
+        /// Its number.
+        id: u64,
+    },
+    /// The counters were read, with all caches locked.
+    Counted,
+    /// An allocation was served from a cache. This and the next one are in the record of the cache.
+    CacheServed {
+        /// The number of the cache.
+        cache: u64,
+        /// The number of the allocation.
+        id: u64,
+    },
+    /// An allocation was freed into a cache.
+    CacheFreed {
+        /// The number of the cache.
+        cache: u64,
+        /// The number of the allocation.
+        id: u64,
+    },
 }
 
 /// A decision and the thread that ran it.
@@ -75,6 +128,8 @@ pub enum Decision {
 pub struct Decided {
     /// The thread, by [`Maker::thread`]. A deferred free is run by the thread that found it in the queue.
     pub thread: u64,
+    /// The number of decisions that the thread had run before, of all pools.
+    pub number: u64,
     /// The decision.
     pub decision: Decision,
 }
@@ -114,14 +169,15 @@ impl Maker {
         YIELDS_IN_EVERY.set(every);
     }
 
-    /// Counts one decision of the calling thread; returns the number of the thread.
-    fn decides() -> u64 {
+    /// Counts one decision of the calling thread; returns the thread as it was before.
+    #[cfg(feature = "decisions")]
+    fn decides() -> Self {
         let Self { thread, made } = MAKER.get();
         MAKER.set(Self { thread, made: made + 1 });
         if made.checked_rem(YIELDS_IN_EVERY.get()) == Some(0) {
             std::thread::yield_now();
         }
-        thread
+        Self { thread, made }
     }
 }
 
@@ -138,7 +194,22 @@ impl Decisions {
     #[cfg_attr(not(feature = "decisions"), expect(clippy::unused_self, reason = "there is no record"))]
     pub(crate) fn record(&mut self, decision: impl FnOnce() -> Decision) {
         #[cfg(feature = "decisions")]
-        self.made.push(Decided { thread: Maker::decides(), decision: decision() });
+        {
+            let Maker { thread, made: number } = Maker::decides();
+            self.made.push(Decided { thread, number, decision: decision() });
+        }
+        #[cfg(not(feature = "decisions"))]
+        drop(decision);
+    }
+
+    /// Replaces the last decision: it was part of this one.
+    #[inline(always)]
+    #[cfg_attr(not(feature = "decisions"), expect(clippy::unused_self, reason = "there is no record"))]
+    pub(crate) fn replace_last(&mut self, decision: impl FnOnce() -> Decision) {
+        #[cfg(feature = "decisions")]
+        if let Some(last) = self.made.last_mut() {
+            last.decision = decision();
+        }
         #[cfg(not(feature = "decisions"))]
         drop(decision);
     }
@@ -147,5 +218,55 @@ impl Decisions {
     #[cfg(feature = "decisions")]
     pub(crate) fn take(&mut self) -> Vec<Decided> {
         std::mem::take(&mut self.made)
+    }
+}
+
+/// The decisions of a thread cache, in order.
+#[derive(Debug)]
+pub(crate) struct CacheDecisions {
+    /// The number of the cache, unique within the process.
+    #[cfg(feature = "decisions")]
+    cache: u64,
+    #[cfg(feature = "decisions")]
+    made: Decisions,
+}
+
+impl Default for CacheDecisions {
+    fn default() -> Self {
+        #[cfg(feature = "decisions")]
+        {
+            static NEXT: AtomicU64 = AtomicU64::new(0);
+            Self { cache: NEXT.fetch_add(1, Ordering::Relaxed), made: Decisions::default() }
+        }
+        #[cfg(not(feature = "decisions"))]
+        Self {}
+    }
+}
+
+impl CacheDecisions {
+    /// Records a decision of the cache.
+    #[inline(always)]
+    #[cfg_attr(not(feature = "decisions"), expect(clippy::unused_self, reason = "there is no record"))]
+    pub(crate) fn record(&mut self, decision: impl FnOnce(u64) -> Decision) {
+        #[cfg(feature = "decisions")]
+        self.made.record(|| decision(self.cache));
+        #[cfg(not(feature = "decisions"))]
+        drop(decision);
+    }
+
+    /// Records in the order of the pool that the cache is locked.
+    #[inline(always)]
+    #[cfg_attr(not(feature = "decisions"), expect(clippy::unused_self, reason = "there is no record"))]
+    pub(crate) fn record_lock(&self, order: &mut Decisions) {
+        #[cfg(feature = "decisions")]
+        order.record(|| Decision::CacheLocked { cache: self.cache, decided: self.made.made.len() as u64 });
+        #[cfg(not(feature = "decisions"))]
+        let _ = order;
+    }
+
+    /// Returns a copy of the record, with the number of the cache.
+    #[cfg(feature = "decisions")]
+    pub(crate) fn copy(&self) -> (u64, Vec<Decided>) {
+        (self.cache, self.made.made.clone())
     }
 }

@@ -3,7 +3,8 @@
 use core::num::NonZeroU64;
 
 use super::Tables;
-use crate::tables::free_target::{FreeTarget, LENT};
+use crate::tables::decisions::Decision;
+use crate::tables::free_target::{FreeTarget, HELD, LENT};
 use crate::units::GRANULE;
 
 impl Tables {
@@ -17,6 +18,7 @@ impl Tables {
         let taken = self.take(size, size);
         self.split_threshold = split_threshold;
         let (address, _) = taken?;
+        self.decisions.replace_last(|| Decision::Lent { address, size });
         self.counters.account_lend(size, largest_requested);
         let handle = self.live.find(&self.chunks, address)?;
         let chunk = self.chunks.get_mut(handle);
@@ -27,6 +29,7 @@ impl Tables {
     /// Frees a lent chunk of `size` bytes.
     pub(crate) fn take_back(&mut self, address: u64, size: u64) {
         let freed = self.free(address, FreeTarget::LENT);
+        self.decisions.replace_last(|| Decision::TakenBack { address });
         debug_assert!(freed.is_some(), "what a cache keeps is lent");
         self.counters.account_take_back(size);
     }
@@ -36,6 +39,7 @@ impl Tables {
         let Some(handle) = self.live.find(&self.chunks, address) else { return };
         let chunk = self.chunks.get_mut(handle);
         debug_assert!(chunk.is_lent(), "what was served from a cache is lent");
+        self.decisions.record(|| Decision::Withdrawn { address, id: number & !HELD });
         self.counters.account_withdraw(chunk.size, requested);
         chunk.requested = requested;
         chunk.id = NonZeroU64::new(number);

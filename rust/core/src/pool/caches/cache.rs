@@ -7,6 +7,9 @@ use allotment_sync::{Entry, EntryTable, Place};
 
 use super::size_class::{CLASSES, SizeClass};
 use crate::stats::CacheFigures;
+#[cfg(feature = "decisions")]
+use crate::tables::decisions::Decided;
+use crate::tables::decisions::{CacheDecisions, Decision, Decisions};
 use crate::tables::free_target::{FreeTarget, HELD};
 
 /// Free chunks, and numbers for allocations in them. In the tables of the allocator the chunks are lent.
@@ -20,6 +23,7 @@ pub(super) struct Cache {
     requested: u64,
     served: u64,
     largest_requested: u64,
+    decisions: CacheDecisions,
 }
 
 /// How a free into a cache ended.
@@ -35,7 +39,8 @@ pub(super) enum Put {
 impl Default for Cache {
     fn default() -> Self {
         let magazines = [const { Vec::new() }; CLASSES];
-        Self { magazines, numbers: 0..0, requested: 0, served: 0, largest_requested: 0 }
+        let decisions = CacheDecisions::default();
+        Self { magazines, numbers: 0..0, requested: 0, served: 0, largest_requested: 0, decisions }
     }
 }
 
@@ -56,6 +61,7 @@ impl Cache {
         let place = self.magazines[class.index()].pop()?;
         let id = self.numbers.start;
         self.numbers.start += 1;
+        self.decisions.record(|cache| Decision::CacheServed { cache, id });
         allocations.put(place, Entry { number: if held { id | HELD } else { id }, value: bytes });
         let requested = u64::from(bytes);
         self.requested = self.requested.wrapping_add(requested);
@@ -80,6 +86,7 @@ impl Cache {
         if !allocations.remove(&found) {
             return Put::Missed;
         }
+        self.decisions.record(|cache| Decision::CacheFreed { cache, id: found.entry.number & !HELD });
         self.requested = self.requested.wrapping_sub(requested);
         self.keep(class, found.place);
         Put::Done
@@ -113,6 +120,18 @@ impl Cache {
 
     pub(super) fn set_numbers(&mut self, numbers: Range<u64>) {
         self.numbers = numbers;
+    }
+
+    /// Records in the order of the pool that this cache is locked.
+    #[inline(always)]
+    pub(super) fn record_lock(&self, order: &mut Decisions) {
+        self.decisions.record_lock(order);
+    }
+
+    /// Returns a copy of the decisions so far, with the number of the cache.
+    #[cfg(feature = "decisions")]
+    pub(super) fn decisions(&self) -> (u64, Vec<Decided>) {
+        self.decisions.copy()
     }
 
     /// Returns what it keeps, and what it did since the counters took note.

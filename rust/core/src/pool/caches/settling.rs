@@ -9,6 +9,9 @@ use crate::error::Unusable;
 use crate::pool::lock::usable;
 use crate::pool::state::State;
 use crate::stats::{CacheFigures, Stats};
+#[cfg(feature = "decisions")]
+use crate::tables::decisions::Decided;
+use crate::tables::decisions::Decision;
 
 impl Caches {
     /// Locks the caches of all threads; says which threads have ended. The caller holds the lock.
@@ -18,12 +21,32 @@ impl Caches {
     }
 }
 
+#[cfg(feature = "decisions")]
+impl Caches {
+    /// Returns the decisions of each cache so far, with its number.
+    pub(in crate::pool) fn decisions(&self) -> Vec<(u64, Vec<Decided>)> {
+        let all = self.lock_all().expect("the barrier works, or the caches have no owners");
+        all.iter().map(|(cache, _)| cache.decisions()).collect()
+    }
+}
+
 impl State {
+    /// Records that the lock of a pool with caches was taken: with [`Decision::Locked`], or [`Decision::RunsDeferred`].
+    #[inline(always)]
+    pub(in crate::pool) fn record_lock(&mut self, decision: Decision) {
+        if cfg!(feature = "decisions") && self.caches.is_some() {
+            self.allocator.decisions.record(|| decision);
+        }
+    }
+
     /// Gives a cache what it needs to serve a request of a class, as far as there are free chunks.
     pub(super) fn fill(&mut self, cache: &mut Cache, class: SizeClass, allocations: &EntryTable) {
         self.has_lent = true;
         if cache.needs_numbers() {
-            cache.set_numbers(self.allocator.counters.set_numbers_aside(NUMBERS));
+            let numbers = self.allocator.counters.set_numbers_aside(NUMBERS);
+            let first = numbers.start;
+            self.allocator.decisions.record(|| Decision::NumbersSetAside { first, count: NUMBERS });
+            cache.set_numbers(numbers);
         }
         if cache.has(class) {
             return;
@@ -59,6 +82,7 @@ impl State {
         let Some(caches) = self.caches.clone().filter(|_| self.has_lent) else { return Ok(()) };
         let mut locked = caches.lock_all()?;
         for (cache, _) in &mut locked {
+            cache.record_lock(&mut self.allocator.decisions);
             self.empty(cache, &caches.allocations);
             self.allocator.counters.account_cached(&cache.figures());
             cache.reset_figures();
@@ -101,12 +125,15 @@ impl State {
     fn cached_figures(&mut self) -> Result<CacheFigures, Unusable> {
         let mut sums = CacheFigures::default();
         let Some(caches) = self.caches.clone().filter(|_| self.has_lent) else { return Ok(sums) };
-        for (mut cache, has_ended) in caches.lock_all()? {
-            if has_ended {
-                self.empty(&mut cache, &caches.allocations);
+        let mut locked = caches.lock_all()?;
+        for (cache, has_ended) in &mut locked {
+            cache.record_lock(&mut self.allocator.decisions);
+            if *has_ended {
+                self.empty(cache, &caches.allocations);
             }
             sums.add(&cache.figures());
         }
+        self.allocator.decisions.record(|| Decision::Counted);
         Ok(sums)
     }
 }

@@ -7,7 +7,7 @@ const END: u8 = 40;
 /// The number of classes.
 pub(super) const CLASSES: usize = END as usize;
 /// The largest chunk of a cache, in bytes.
-pub(super) const LARGEST: u64 = SizeClass(END - 1).bytes();
+pub(super) const LARGEST: u64 = SIZES[CLASSES - 1];
 
 /// Most chunks of a class that a cache keeps; fewer of large ones.
 const MOST_CHUNKS: u64 = 64;
@@ -16,43 +16,25 @@ const FEWEST_CHUNKS: u64 = 4;
 /// Bytes of a full magazine of a class whose chunks are neither small nor large.
 const MAGAZINE_BYTES: u64 = 100 << 10;
 
-/// The size class of a request: each of 1 to 16 granules is a class, and above that each power of two has eight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SizeClass(u8);
+// Tables: each allocation and each free from a cache looks into one of them, and a division takes as long as the rest.
 
-impl SizeClass {
-    /// Returns the class whose chunks serve a request with the least waste; `None` if the request is too large, or
-    /// zero.
-    #[inline]
-    pub(super) fn of(bytes: u64) -> Option<Self> {
-        if bytes == 0 || bytes > LARGEST {
-            return None;
-        }
-        // The last granule, counted from 0.
-        let last = (bytes - 1) / GRANULE;
-        let shift = last.max(8).ilog2() - 3;
-        u8::try_from((last >> shift) + u64::from(shift) * 8).ok().map(Self)
-    }
-
-    pub(super) fn all() -> impl Iterator<Item = Self> {
-        (0..END).map(Self)
-    }
-
-    pub(super) fn index(self) -> usize {
-        usize::from(self.0)
-    }
-
-    /// Returns the size of the chunks in bytes.
-    pub(super) const fn bytes(self) -> u64 {
-        let index = self.0 as u64;
+/// The sizes of the chunks of all classes, in bytes.
+const SIZES: [u64; CLASSES] = {
+    let (mut sizes, mut index) = ([0; CLASSES], 0);
+    while index < CLASSES {
         let granules = if index < 8 { index + 1 } else { (index % 8 + 9) << (index / 8 - 1) };
-        granules * GRANULE
+        sizes[index] = granules as u64 * GRANULE;
+        index += 1;
     }
+    sizes
+};
 
-    /// Returns the most chunks that a magazine holds.
-    #[expect(clippy::cast_possible_truncation, reason = "at most MOST_CHUNKS")]
-    pub(super) const fn capacity(self) -> usize {
-        let fitting = MAGAZINE_BYTES / self.bytes();
+/// The most chunks that a magazine of each class holds.
+#[expect(clippy::cast_possible_truncation, reason = "at most MOST_CHUNKS")]
+const CAPACITIES: [usize; CLASSES] = {
+    let (mut capacities, mut index) = ([0; CLASSES], 0);
+    while index < CLASSES {
+        let fitting = MAGAZINE_BYTES / SIZES[index];
         let capacity = if fitting > MOST_CHUNKS {
             MOST_CHUNKS
         } else if fitting < FEWEST_CHUNKS {
@@ -60,7 +42,58 @@ impl SizeClass {
         } else {
             fitting
         };
-        capacity as usize
+        capacities[index] = capacity as usize;
+        index += 1;
+    }
+    capacities
+};
+
+/// The class of each number of granules, less one.
+const CLASS_OF: [u8; (LARGEST / GRANULE) as usize] = {
+    let (mut classes, mut granule, mut index) = ([0; (LARGEST / GRANULE) as usize], 0, 0);
+    while granule < classes.len() {
+        if (granule as u64 + 1) * GRANULE > SIZES[index as usize] {
+            index += 1;
+        }
+        classes[granule] = index;
+        granule += 1;
+    }
+    classes
+};
+
+/// The size class of a request: each of 1 to 16 granules is a class, and above that each power of two has eight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SizeClass(u8);
+
+impl SizeClass {
+    /// Returns the class whose chunks serve a request with the least waste; `None` if the request is too large, or
+    /// zero.
+    #[inline(always)]
+    pub(super) fn of(bytes: u64) -> Option<Self> {
+        // The last granule, counted from 0; that of no bytes is beyond the table.
+        let last = bytes.wrapping_sub(1) / GRANULE;
+        CLASS_OF.get(usize::try_from(last).ok()?).map(|&index| Self(index))
+    }
+
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        (0..END).map(Self)
+    }
+
+    #[inline(always)]
+    pub(super) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// Returns the size of the chunks in bytes.
+    #[inline(always)]
+    pub(super) const fn bytes(self) -> u64 {
+        SIZES[self.0 as usize]
+    }
+
+    /// Returns the most chunks that a magazine holds.
+    #[inline(always)]
+    pub(super) const fn capacity(self) -> usize {
+        CAPACITIES[self.0 as usize]
     }
 
     /// Returns how many chunks a magazine gets or gives back at a time.
