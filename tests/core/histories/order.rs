@@ -1,4 +1,6 @@
 //! The order of the decisions, and the moments at which each call can have happened in it.
+//!
+//! Longer than 300 lines: how a decision is assigned to its call decides which moments the call has.
 
 use std::collections::HashMap;
 
