@@ -101,7 +101,7 @@ class Helpers:
                 for i, value in enumerate(map(np.asarray, values))
             ]
             found = self._v1.gradients(targets, sources, upstream)
-            connected = [self._tf.convert_to_tensor(each) for each in found if each is not None]
+            connected = [each for each in found if each is not None]
             with self._v1.Session() as session:
                 return [each is not None for each in found], session.run(connected, dict(fed))
 

@@ -75,7 +75,7 @@ def described(value: Any, tf: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): described(each, tf) for key, each in value.items()}
     if type(value).__name__ == "IndexedSlices":
-        value = tf.convert_to_tensor(value)
+        return _slices(value, tf)
     if hasattr(value, "numpy"):
         return _array(np.asarray(value.numpy()), value.dtype)
     if isinstance(value, (list, tuple)):
@@ -85,6 +85,23 @@ def described(value: Any, tf: Any) -> Any:
     if hasattr(value, "name") and isinstance(value.name, str) and hasattr(value, "value"):
         return value.name
     return type(value).__name__
+
+
+def _slices(slices: Any, tf: Any) -> Any:
+    """Describe slices without the order of their rows: in it, the parts of an aggregate come in another order."""
+    squares = tf.IndexedSlices(
+        slices.values * tf.math.conj(slices.values), slices.indices, slices.dense_shape
+    )
+    described_parts = {
+        "numbers": np.sort(np.asarray(slices.indices.numpy())),
+        "dense_shape": None if slices.dense_shape is None else np.asarray(slices.dense_shape.numpy()),
+    }
+    if slices.dense_shape is not None:
+        described_parts |= {
+            "sums": np.asarray(tf.convert_to_tensor(slices).numpy()),
+            "sums of squares": np.asarray(tf.convert_to_tensor(squares).numpy()),
+        }
+    return {"IndexedSlices": {name: described(each, tf) for name, each in described_parts.items()}}
 
 
 def _array(array: np.ndarray, dtype: Any = None) -> Array:

@@ -158,6 +158,9 @@ from .ops.indexing.gathering import (
     gather,
     gather_nd,
 )
+from .ops.indexing.indexed_slices import (
+    IndexedSlices,
+)
 from .ops.indexing.indicators import (
     one_hot,
     sequence_mask,
@@ -359,6 +362,7 @@ __all__ = [
     "DeviceSpec",
     "GradientTape",
     "Graph",
+    "IndexedSlices",
     "Module",
     "Operation",
     "Tensor",

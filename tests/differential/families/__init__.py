@@ -15,6 +15,7 @@ from families import (
     reductions,
     segments,
     sequences,
+    slices,
     texts,
 )
 from families.keras import callbacks, layers, losses, metrics, optimizers, training
@@ -42,6 +43,7 @@ _FAMILIES = (
     legacy,
     legacy_losses,
     derivatives,
+    slices,
 )
 
 

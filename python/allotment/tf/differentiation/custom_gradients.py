@@ -107,7 +107,7 @@ def _create_operation(
         chosen,
         shape=each_unchanged,
         makes_tuple=True,
-        own_gradient=Gradient(gradients, inputs=False),
+        own_gradient=Gradient(gradients, inputs=False, slices=True),
     )
 
 

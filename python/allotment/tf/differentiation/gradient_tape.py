@@ -30,6 +30,7 @@ from allotment.tf.ops.autodiff import all_gradients as _gradients  # noqa: F401 
 from allotment.tf.ops.autodiff.backward import Step, backward
 from allotment.tf.ops.autodiff.differentiation import is_differentiable
 from allotment.tf.ops.autodiff.tape import Tape, pop, push, source_key
+from allotment.tf.ops.indexing.indexed_slices import dense
 
 _log: Final = logging.getLogger("allotment.gradients")
 
@@ -318,7 +319,7 @@ class GradientTape:
         made = [backward(steps, [(own, seed)], known, keep=True) for seed in seeds]
         # A target without elements has no seeds; this pass only finds the connected sources.
         connected = made[0] if made else backward(steps, [(own, zeros_like(target))], known, keep=False)
-        return [[each[key] for each in made] if key in connected else None for key in keys]
+        return [[dense(each[key]) for each in made] if key in connected else None for key in keys]
 
 
 #: Number of times that each warning was logged.

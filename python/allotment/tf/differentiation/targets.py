@@ -11,6 +11,7 @@ from allotment.tf.ops.array.layout import reshape
 from allotment.tf.ops.array.repetition import broadcast_to
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.indexing.indicators import one_hot
+from allotment.tf.tensors.indexed_slices import IndexedSlices
 from allotment.tf.tensors.tensor import Tensor
 
 
@@ -36,7 +37,9 @@ def batch_one_hot_seeds(target: Any) -> Iterator[Any]:
 
 def is_tensor_or_variable(value: Any) -> bool:
     """Whether a value is a tensor or a variable, and so can be a target or source of gradients."""
-    return isinstance(value, Tensor) or hasattr(value, "_as_tensor")
+    return isinstance(value, Tensor) or (
+        hasattr(value, "_as_tensor") and not isinstance(value, IndexedSlices)
+    )
 
 
 def check_tensor_or_variable(value: Any, method: str, what: str) -> None:
@@ -61,8 +64,10 @@ def flatten_checked(structure: Any, what: str) -> list[Any]:
     flat = nest.flatten(structure)
     for each in flat:
         if not is_tensor_or_variable(each):
+            instead = ": take its `values`" if isinstance(each, IndexedSlices) else ""
             raise TypeError(
-                f"a {what} of gradients must be a tensor or a variable, not {each!r} of type {type(each).__name__!r}"
+                f"a {what} of gradients must be a tensor or a variable, not {each!r} of type "
+                f"{type(each).__name__!r}{instead}"
             )
     return flat
 

@@ -10,6 +10,8 @@ from allotment.tf.distribute.extended import StrategyExtended
 from allotment.tf.distribute.reductions.reduce_op import ReduceOp
 from allotment.tf.distribute.scopes import Channel
 from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.math.division import truediv
+from allotment.tf.tensors.indexed_slices import IndexedSlices
 from allotment.tf.tensors.tensor import EagerTensor
 
 #: The longest description of a structure in a message, in characters.
@@ -35,11 +37,42 @@ def all_reduce(caller: Caller, reduce_op: ReduceOp, value: Any) -> Any:
         return made, lambda *back: _all_reduced(caller, reduce_op, back)
 
     form = _form(value)
-    return _for_each(value, reduced)
+    flat = nest.flatten(value)
+    slices = [each for each in flat if isinstance(each, IndexedSlices)]
+    if not slices:
+        return _for_each(value, reduced)
+    tensors = [each for each in flat if not isinstance(each, IndexedSlices)]
+    joined = iter(_joined(caller, reduce_op, slices, form))
+    sums = iter(_for_each(tensors, reduced) if tensors else ())
+    made = [next(joined if isinstance(each, IndexedSlices) else sums) for each in flat]
+    return nest.pack_sequence_as(value, made) if nest.is_nested(value) else made[0]
+
+
+def _joined(
+    caller: Caller, reduce_op: ReduceOp, slices: Sequence[IndexedSlices], form: str
+) -> list[IndexedSlices]:
+    """Join the rows of all replicas: the slices stand for the sums. The rows of a mean are divided before."""
+    flat: list[Any] = []
+    for each in slices:
+        rows = each.values
+        if reduce_op is ReduceOp.MEAN:
+            rows = truediv(rows, to_tensor(caller.extended._num_replicas, rows.dtype))
+        flat += [rows, each.indices]
+    made = _gathered(caller, flat, 0, form)
+    return [
+        IndexedSlices(rows, indices, each.dense_shape)
+        for rows, indices, each in zip(made[::2], made[1::2], slices, strict=True)
+    ]
 
 
 def all_gather(caller: Caller, value: Any, axis: int) -> Any:
     """Join the values of all replicas along an axis. See ``ReplicaContext.all_gather``."""
+    if any(isinstance(each, IndexedSlices) for each in nest.flatten(value)):
+        raise NotImplementedError("all_gather does not support IndexedSlices")
+    return _gathered(caller, value, axis, _form(value))
+
+
+def _gathered(caller: Caller, value: Any, axis: int, form: str) -> Any:
     extended = caller.extended
 
     def combine(values: list[tuple[EagerTensor, ...]]) -> Sequence[Sequence[EagerTensor]]:
@@ -50,7 +83,6 @@ def all_gather(caller: Caller, value: Any, axis: int) -> Any:
         made = _call_together(caller, f"all_gather(axis={axis})", axis, combine, flat, form)
         return made, lambda *back: _own_rows(caller, _all_reduced(caller, ReduceOp.SUM, back), lengths, axis)
 
-    form = _form(value)
     return _for_each(value, gathered)
 
 
@@ -118,7 +150,7 @@ def _call_together(
 
 def _form(value: Any) -> str:
     """Describe the structure of values, which must be equal on all replicas: ``{'a': ·, 'b': [·, ·]}``."""
-    return _nesting(value) if nest.is_nested(value) else ""
+    return _nesting(value) if nest.is_nested(value) or isinstance(value, IndexedSlices) else ""
 
 
 def _shortened(form: str) -> str:
@@ -127,7 +159,7 @@ def _shortened(form: str) -> str:
 
 def _nesting(value: Any) -> str:
     if not nest.is_nested(value):
-        return "·"
+        return "slices" if isinstance(value, IndexedSlices) else "·"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key!r}: {_nesting(value[key])}" for key in sorted(value)) + "}"
     inner = ", ".join(map(_nesting, value))

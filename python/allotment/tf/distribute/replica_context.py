@@ -74,7 +74,8 @@ class ReplicaContext:
 
         Args:
             reduce_op: ``"SUM"``, ``"MEAN"`` or a ``ReduceOp``.
-            value: A tensor, or a nested structure of tensors. The same shapes and types on every replica.
+            value: A tensor, or a nested structure of tensors. The same shapes and types on every replica. Where a
+                value is ``IndexedSlices``, it is on every replica; the rows of all are joined.
             options: Has no effect.
 
         Raises:

@@ -15,6 +15,7 @@ from allotment.tf.distribute.scopes import check_cross_replica, current_replica
 from allotment.tf.distribute.values import DistributedValues, local_results, regroup
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.reduction.reduce import reduce_sum
+from allotment.tf.tensors.indexed_slices import IndexedSlices
 
 
 class ValueContext:
@@ -174,6 +175,12 @@ class Strategy:
                 "get_replica_context().all_gather() instead"
             )
         extended = self._extended
+        if any(
+            isinstance(part, IndexedSlices)
+            for each in nest.flatten(value)
+            for part in getattr(each, "values", (each,))
+        ):
+            raise NotImplementedError("gather does not support IndexedSlices")
         with extended._scope():
             return nest.map_structure(
                 lambda each: extended._gather(_tensors(each), axis, extended._devices[:1])[0], value

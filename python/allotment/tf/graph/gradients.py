@@ -7,14 +7,16 @@ from typing import Any
 
 from allotment.tf.differentiation.unconnected_gradients import UnconnectedGradients, unconnected_argument
 from allotment.tf.graph.nodes.node import NodeGraph, Operation, SymbolicTensor, current_graph
+from allotment.tf.ops.array.array import identity
 from allotment.tf.ops.array.creation import ones_like, zeros_like
 from allotment.tf.ops.autodiff import all_gradients as _gradients  # noqa: F401 - enters the gradients of all other operations
 from allotment.tf.ops.autodiff.backward import Step, backward
 from allotment.tf.ops.autodiff.differentiation import Call, gradient, is_differentiable, not_differentiable
-from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.convert import tensor_or_slices, to_tensor
+from allotment.tf.tensors.indexed_slices import IndexedSlices
 
 
-@gradient("ReadVariableOp", "PlaceholderWithDefault", inputs=False)
+@gradient("ReadVariableOp", "PlaceholderWithDefault", inputs=False, slices=True)
 def _same(call: Call, upstream: Any) -> Any:  # noqa: ARG001 - gradients have one signature
     return upstream
 
@@ -133,11 +135,13 @@ def _seed(target: SymbolicTensor, weight: Any, index: int) -> Any:
                 f"Gradients of complex tensors ({target}) must set grad_ys (y.dtype = {target._dtype})"
             )
         return ones_like(target, name=f"grad_ys_{index}")
-    weight = to_tensor(weight, like=target._dtype)
-    if weight._dtype is not target._dtype or not weight.shape.is_compatible_with(target.shape):
+    weight = tensor_or_slices(weight, like=target._dtype)
+    if isinstance(weight, IndexedSlices) and weight.dtype is target._dtype:
+        return identity(weight, name=f"grad_ys_{index}")
+    if weight.dtype is not target._dtype or not weight.shape.is_compatible_with(target.shape):
         raise ValueError(
             f"grad_ys[{index}] must have the type and shape of its y, {target._dtype.name} and {target.shape}, not "
-            f"{weight._dtype.name} and {weight.shape}"
+            f"{weight.dtype.name} and {weight.shape}"
         )
     return weight
 

@@ -12,6 +12,7 @@ from allotment.tf.ops.conversion.ranges import range_of
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.values import TensorsInsideError, to_array
 from allotment.tf.tensors.dtype import DType, as_dtype, int32, int64
+from allotment.tf.tensors.indexed_slices import IndexedSlices
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 from allotment.tf.tensors.tensor_shape import TensorShape
 
@@ -35,6 +36,11 @@ def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None)
         return value  # type: ignore[return-value]
     convert = getattr(value, "_as_tensor", None)
     if convert is not None:
+        if isinstance(value, IndexedSlices) and dtype is not None and value.dtype is not dtype:
+            raise ValueError(
+                f"Incompatible tensor conversion requested to `dtype` {dtype.name} for IndexedSlices ({value}) with "
+                f"dtype {value.dtype.name}"
+            )
         converted: EagerTensor = convert()
         if dtype is not None and converted._dtype is not dtype:
             raise ValueError(
@@ -53,6 +59,22 @@ def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None)
     except TensorsInsideError:
         pass
     return packed(value, wanted)
+
+
+def tensor_or_slices(value: Any, dtype: DType | None = None, like: DType | None = None) -> Any:
+    """Convert a value to a tensor; ``IndexedSlices`` are returned as they are.
+
+    Raises:
+        ValueError, TypeError: As ``to_tensor``.
+    """
+    if not isinstance(value, IndexedSlices):
+        return to_tensor(value, dtype, like)
+    if dtype is not None and value.dtype is not dtype:
+        raise ValueError(
+            f"Incompatible tensor conversion requested to `dtype` {dtype.name} for `value` ({value}) with dtype "
+            f"{value.dtype.name}."
+        )
+    return value
 
 
 def packed(values: Any, dtype: DType | None) -> EagerTensor:

@@ -33,6 +33,8 @@ class Gradient(NamedTuple):
     inputs: "Needed" = True
     #: The same of the outputs.
     outputs: "Needed" = False
+    #: Whether the function takes ``IndexedSlices`` for gradients; for any other they become tensors before.
+    slices: bool = False
 
 
 #: All or none of the tensors, those at some places, or each one of which another has a gradient.

@@ -9,6 +9,7 @@ from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.math.arithmetic import square
 from allotment.tf.ops.math.real import rsqrt, sqrt
 from allotment.tf.tensors.dtype import float32
+from allotment.tf.training.elements import AllElements
 from allotment.tf.training.optimizer import Optimizer
 
 
@@ -40,11 +41,11 @@ class AdagradOptimizer(Optimizer):
         self._learning_rate = learning_rate
         self._first = initial_accumulator_value
 
-    def _update(self, gradient: Any, variable: Any) -> list[Any]:
+    def _update(self, gradient: Any, variable: Any, elements: AllElements) -> list[Any]:
         slot = self.get_slot(variable, "accumulator")
-        total = slot + square(gradient)
+        total = elements.read(slot) + square(gradient)
         step = self._number(self._learning_rate, variable.dtype) * gradient * rsqrt(total)
-        return [slot.assign(total, read_value=False), variable.assign_sub(step, read_value=False)]
+        return [elements.replace(slot, total), elements.subtract(variable, step)]
 
 
 class RMSPropOptimizer(Optimizer):
@@ -81,24 +82,24 @@ class RMSPropOptimizer(Optimizer):
     def _slots(self) -> Mapping[str, float | str]:  # type: ignore[override]
         return {"rms": 1.0} | ({"mg": 0.0} if self._centered else {}) | {"momentum": 0.0}
 
-    def _update(self, gradient: Any, variable: Any) -> list[Any]:
+    def _update(self, gradient: Any, variable: Any, elements: AllElements) -> list[Any]:
         rate, decay, momentum, epsilon = (
             self._number(each, variable.dtype)
             for each in (self._learning_rate, self._decay, self._momentum, self._epsilon)
         )
         squares, last = self.get_slot(variable, "rms"), self.get_slot(variable, "momentum")
-        mean_square = decay * squares + (1 - decay) * square(gradient)
-        done, spread = [squares.assign(mean_square, read_value=False)], mean_square
+        mean_square = decay * elements.read(squares) + (1 - decay) * square(gradient)
+        done, spread = [elements.replace(squares, mean_square)], mean_square
         if self._centered:
             means = self.get_slot(variable, "mg")
-            mean = decay * means + (1 - decay) * gradient
-            done.append(means.assign(mean, read_value=False))
+            mean = decay * elements.read(means) + (1 - decay) * gradient
+            done.append(elements.replace(means, mean))
             spread = mean_square - square(mean)
-        step = momentum * last + rate * gradient * rsqrt(spread + epsilon)
+        step = momentum * elements.read(last) + rate * gradient * rsqrt(spread + epsilon)
         return [
             *done,
-            last.assign(step, read_value=False),
-            variable.assign_sub(step, read_value=False),
+            elements.replace(last, step),
+            elements.subtract(variable, step),
         ]
 
 
@@ -116,6 +117,8 @@ class AdamOptimizer(Optimizer):
         name: Prefix of the names of the operations in a graph.
     """
 
+    # The means of all elements decay in each step.
+    _updates_rows: ClassVar = False
     _slots: ClassVar = {"m": 0.0, "v": 0.0}
 
     def __init__(
@@ -142,20 +145,20 @@ class AdamOptimizer(Optimizer):
             for name, beta in zip(("beta1_power", "beta2_power"), self._betas, strict=True)
         ]
 
-    def _update(self, gradient: Any, variable: Any) -> list[Any]:
+    def _update(self, gradient: Any, variable: Any, elements: AllElements) -> list[Any]:
         dtype = variable.dtype
         beta1, beta2 = (self._number(beta, dtype) for beta in self._betas)
         power1, power2 = (cast(to_tensor(each), dtype) for each in self._powers())
         means, squares = self.get_slot(variable, "m"), self.get_slot(variable, "v")
-        mean = beta1 * means + (1 - beta1) * gradient
-        mean_square = beta2 * squares + (1 - beta2) * square(gradient)
+        mean = beta1 * elements.read(means) + (1 - beta1) * gradient
+        mean_square = beta2 * elements.read(squares) + (1 - beta2) * square(gradient)
         # Corrects the bias of averages that start at zero.
         rate = self._number(self._learning_rate, dtype) * sqrt(1 - power2) / (1 - power1)
         step = rate * mean / (sqrt(mean_square) + self._number(self._epsilon, dtype))
         return [
-            means.assign(mean, read_value=False),
-            squares.assign(mean_square, read_value=False),
-            variable.assign_sub(step, read_value=False),
+            elements.replace(means, mean),
+            elements.replace(squares, mean_square),
+            elements.subtract(variable, step),
         ]
 
     def _finish(self) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from allotment.tf.training.elements import AllElements
 from allotment.tf.training.optimizer import Optimizer
 
 
@@ -18,9 +19,9 @@ class GradientDescentOptimizer(Optimizer):
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
 
-    def _update(self, gradient: Any, variable: Any) -> list[Any]:
+    def _update(self, gradient: Any, variable: Any, elements: AllElements) -> list[Any]:
         rate = self._number(self._learning_rate, variable.dtype)
-        return [variable.assign_sub(rate * gradient, read_value=False)]
+        return [elements.subtract(variable, rate * gradient)]
 
 
 class MomentumOptimizer(Optimizer):
@@ -49,15 +50,15 @@ class MomentumOptimizer(Optimizer):
         self._momentum = momentum
         self._use_nesterov = use_nesterov
 
-    def _update(self, gradient: Any, variable: Any) -> list[Any]:
+    def _update(self, gradient: Any, variable: Any, elements: AllElements) -> list[Any]:
         rate = self._number(self._learning_rate, variable.dtype)
         momentum = self._number(self._momentum, variable.dtype)
         slot = self.get_slot(variable, "momentum")
-        total = momentum * slot + gradient
+        total = momentum * elements.read(slot) + gradient
         step = gradient + momentum * total if self._use_nesterov else total
         return [
-            slot.assign(total, read_value=False),
-            variable.assign_sub(rate * step, read_value=False),
+            elements.replace(slot, total),
+            elements.subtract(variable, rate * step),
         ]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 from allotment.devices.device_scope import device
 from allotment.tf.differentiation.gradient_tape import GradientTape
@@ -12,9 +12,14 @@ from allotment.tf.graph.default import get_default_graph, graph_of
 from allotment.tf.graph.gradients import gradients_v1
 from allotment.tf.graph.nodes.node import SymbolicTensor
 from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.shapes import size
 from allotment.tf.ops.control.control import group
-from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.convert import tensor_or_slices, to_tensor
+from allotment.tf.ops.indexing.indexed_slices import IndexedSlices, dense
+from allotment.tf.ops.indexing.searching import unique
+from allotment.tf.ops.reduction.segments import unsorted_segment_sum
 from allotment.tf.tensors.dtype import DType
+from allotment.tf.training.elements import ALL_ELEMENTS, AllElements, Rows
 from allotment.tf.training.slots import Slots, has_copies
 
 #: Pairs of a gradient and its variable.
@@ -30,6 +35,9 @@ class Optimizer(Slots):
         use_locking: Has no effect.
         name: Prefix of the names of the operations in a graph.
     """
+
+    #: Whether slices update the rows that they name and no others.
+    _updates_rows: ClassVar = True
 
     #: Values of ``gate_gradients``, which has no effect.
     GATE_NONE = 0
@@ -204,7 +212,10 @@ class Optimizer(Slots):
         operations: list[Any] = []
         for gradient, variable in pairs:
             with _device_of(variable):
-                operations += self._update(gradient, variable)
+                if isinstance(gradient, IndexedSlices):
+                    operations += self._update_by_slices(gradient, variable)
+                    continue
+                operations += self._update(gradient, variable, ALL_ELEMENTS)
                 if variable.constraint is not None:
                     operations += self._constrain(variable, operations)
         return operations
@@ -228,8 +239,35 @@ class Optimizer(Slots):
         graph.add_to_collection("train_op", train)
         return train
 
-    def _update(self, gradient: Any, variable: Any) -> list[Any]:
-        """Update a variable by its gradient; return the operations of a graph that do so, the variable's last."""
+    def _update_by_slices(self, gradient: IndexedSlices, variable: Any) -> list[Any]:
+        """Update a variable by slices; most optimizers update their rows alone.
+
+        Raises:
+            RuntimeError: The variable has a constraint, or several copies.
+        """
+        if variable.constraint is not None:
+            raise RuntimeError("Cannot use a constraint function on a sparse variable.")
+        if has_copies(variable):
+            # In a replica the variable is its copy.
+            raise RuntimeError(
+                "Use `Strategy.run` to apply gradients of lookups, which are IndexedSlices, to variables of a "
+                "strategy: `apply_gradients()` cannot do it in a cross-replica context."
+            )
+        if not self._updates_rows:
+            return self._update(dense(gradient), variable, ALL_ELEMENTS)
+        values, indices = gradient.values, gradient.indices
+        if self._slots:
+            # A row that is named twice is updated once, by the sum.
+            indices, places = unique(indices)
+            values = unsorted_segment_sum(values, places, size(indices))
+        return self._update(values, variable, Rows(indices))
+
+    def _update(self, gradient: Any, variable: Any, elements: AllElements) -> list[Any]:
+        """Update elements of a variable by their gradient.
+
+        Returns:
+            The operations of a graph that do so, the variable's last.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not update variables: override `_update`.")
 
     def _finish(self) -> list[Any]:
@@ -253,7 +291,7 @@ def _as_list(variables: Any) -> list[Any]:
 
 def _to_gradient(value: Any) -> Any:
     try:
-        return to_tensor(value)
+        return tensor_or_slices(value)
     except (TypeError, ValueError) as error:
         error.__traceback__ = None
         raise TypeError(

@@ -27,9 +27,10 @@ from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
 from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
 from allotment.tf.variables.legacy import LegacyVariable
 from allotment.tf.variables.part import VariablePart
+from allotment.tf.variables.slice_scatters import SliceScatters
 
 
-class Variable(LegacyVariable, Operands):
+class Variable(LegacyVariable, SliceScatters, Operands):
     """A mutable tensor in the memory of one device. As ``tf.Variable``.
 
     The variable's device is that of the scope in which it is created. Reads and assignments always run on that device;
@@ -252,7 +253,14 @@ class Variable(LegacyVariable, Operands):
         """Subtract ``updates`` from the elements or slices at ``indices``; see ``tf.tensor_scatter_nd_sub``."""
         return self._scatter(resources.SCATTER_SUBTRACT, indices, updates, name)
 
-    def _scatter(self, row: Any, indices: Any, updates: Any, name: str | None) -> "Variable":
+    def _scatter(
+        self,
+        row: Any,
+        indices: Any,
+        updates: Any,
+        name: str | None,
+        read_value: bool = True,  # noqa: ARG002 - that of variables of graphs
+    ) -> "Variable":
         numbers, given = to_tensor(indices), to_tensor(updates, self.dtype)
         resources.change(row, self._storage, given, numbers, name=name)
         return self._unread()

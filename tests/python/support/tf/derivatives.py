@@ -46,7 +46,7 @@ def taped(function: Function, arrays: Sequence[Any], weights: Sequence[Any] | No
     found = tape.gradient(results, inputs, output_gradients=list(given))
     for each, argument in zip(found, inputs, strict=True):
         assert each is None or (each.dtype, each.shape) == (argument.dtype, argument.shape)
-    return [None if each is None else each.numpy() for each in found]
+    return [None if each is None else tf.convert_to_tensor(each).numpy() for each in found]
 
 
 def loss(function: Function, arrays: Sequence[Any]) -> float:
@@ -97,6 +97,6 @@ def slope(function: Function) -> Function:
             tape.watch(watched)
             results = flat(function(*inputs))
         found = tape.gradient(results, watched, output_gradients=weights_of(results))
-        return [each for each in found if each is not None]
+        return [tf.convert_to_tensor(each) for each in found if each is not None]
 
     return call

@@ -82,7 +82,9 @@ def gradient(function: Any, *arrays: Any) -> Any:
     with tf.GradientTape() as tape:
         tape.watch(inputs)
         result = function(*inputs)
-    found = [None if each is None else each.numpy() for each in tape.gradient(result, inputs)]
+    found = [
+        None if each is None else tf.convert_to_tensor(each).numpy() for each in tape.gradient(result, inputs)
+    ]
     return found[0] if len(found) == 1 else found
 
 

@@ -29,6 +29,7 @@ def in_session(function: Any, arrays: Any, shapes: Any) -> list[Any]:
         inputs = [v1.placeholder(each.dtype, shape) for each, shape in zip(arrays, shapes, strict=True)]
         results = flat(function(*inputs))
         found = tf.gradients(results, inputs, [tf.constant(each) for each in weights])
+        found = [None if each is None else tf.convert_to_tensor(each) for each in found]
         for each, given in zip(found, inputs, strict=True):
             assert each is None or each.shape.is_compatible_with(given.shape)
         tensors = tensors_of(tf1.get_default_graph())

@@ -6,8 +6,9 @@ from typing import Any
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.creation import ones
 from allotment.tf.ops.array.shapes import shape
-from allotment.tf.ops.convert import to_pair, to_tensor
+from allotment.tf.ops.convert import tensor_or_slices, to_pair, to_tensor
 from allotment.tf.ops.math.division import floordiv, realdiv
+from allotment.tf.tensors.dtype import as_dtype
 
 
 def _caster(name: str, default: str, dtype: str) -> Callable[..., Any]:
@@ -31,6 +32,16 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
     return (floordiv if x.dtype.is_integer else realdiv)(x, y, name)
 
 
+def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """Convert a value to a tensor; slices stay slices. As ``tf.compat.v1.convert_to_tensor_or_indexed_slices``.
+
+    Raises:
+        ValueError: The slices, or a tensor, have another type than ``dtype``.
+    """
+    del name
+    return tensor_or_slices(value, None if dtype is None else as_dtype(dtype))
+
+
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
     """Make a tensor of ones with the shape of another. As ``tf.compat.v1.ones_like``.
 
@@ -48,4 +59,12 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
     return ones(shape(like), like.dtype if dtype is None else dtype, name)
 
 
-__all__ = ["div", "ones_like", "to_double", "to_float", "to_int32", "to_int64"]
+__all__ = [
+    "convert_to_tensor_or_indexed_slices",
+    "div",
+    "ones_like",
+    "to_double",
+    "to_float",
+    "to_int32",
+    "to_int64",
+]

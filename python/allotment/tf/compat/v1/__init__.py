@@ -16,7 +16,15 @@ from allotment.tf.compat.functions.constant import constant
 from allotment.tf.compat.functions.control import cond, while_loop
 from allotment.tf.compat.functions.devices import device
 from allotment.tf.compat.functions.printing import Print
-from allotment.tf.compat.functions.renamed import div, ones_like, to_double, to_float, to_int32, to_int64
+from allotment.tf.compat.functions.renamed import (
+    convert_to_tensor_or_indexed_slices,
+    div,
+    ones_like,
+    to_double,
+    to_float,
+    to_int32,
+    to_int64,
+)
 from allotment.tf.compat.functions.selection import where
 from allotment.tf.compat.functions.signatures import as_in_1
 from allotment.tf.compat.v1 import debugging, losses, nn, random
@@ -185,6 +193,7 @@ __all__ = [
     "config",
     "constant",
     "constant_initializer",
+    "convert_to_tensor_or_indexed_slices",
     "debugging",
     "device",
     "disable_eager_execution",

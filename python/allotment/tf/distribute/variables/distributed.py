@@ -117,7 +117,9 @@ class DistributedVariable(DistributedValues, Variable):
                 made.append(getattr(copy, method)(select(index, value), **options))
         return made
 
-    def _scatter(self, row: Operation, indices: Any, updates: Any, name: str | None) -> NoReturn:
+    def _scatter(
+        self, row: Operation, indices: Any, updates: Any, name: str | None, read_value: bool = True
+    ) -> NoReturn:
         raise NotImplementedError(
             f"{row.name} is not for a {type(self).__name__}, whose copies are changed together: assign what "
             "tf.tensor_scatter_nd_update(...), tf.tensor_scatter_nd_add(...) or one like them makes of its value, or "

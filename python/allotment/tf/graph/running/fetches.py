@@ -10,6 +10,7 @@ from allotment.tf.graph.nodes.lookup import NodeLookup
 from allotment.tf.graph.nodes.node import Operation, SymbolicTensor
 from allotment.tf.ops.values import to_array
 from allotment.tf.tensors.dtype import string
+from allotment.tf.tensors.indexed_slices import IndexedSlices, IndexedSlicesValue
 from allotment.tf.tensors.tensor import Tensor
 
 
@@ -26,6 +27,8 @@ def read_fetches(graph: NodeLookup, fetches: Any) -> list[Operation | SymbolicTe
         return [found for each in fetches for found in read_fetches(graph, each)]
     if isinstance(fetches, Mapping):
         return [found for each in fetches.values() for found in read_fetches(graph, each)]
+    if isinstance(fetches, IndexedSlices):
+        return read_fetches(graph, _parts(fetches))
     try:
         return [graph.as_graph_element(fetches)]
     except TypeError as error:
@@ -50,7 +53,15 @@ def arranged(fetches: Any, results: Any) -> Any:
     if isinstance(fetches, Mapping):
         made = {key: arranged(each, results) for key, each in fetches.items()}
         return made if type(fetches) is dict else type(fetches)(made)  # type: ignore[call-arg]
+    if isinstance(fetches, IndexedSlices):
+        values, indices, *shape = arranged(_parts(fetches), results)
+        return IndexedSlicesValue(values, indices, *(shape or (None,)))
     return next(results)
+
+
+def _parts(slices: IndexedSlices) -> list[Any]:
+    """The tensors of slices."""
+    return [each for each in (slices.values, slices.indices, slices.dense_shape) if each is not None]
 
 
 def read_feeds(graph: NodeLookup, feed_dict: Any) -> dict[SymbolicTensor, Any]:
@@ -68,8 +79,11 @@ def read_feeds(graph: NodeLookup, feed_dict: Any) -> dict[SymbolicTensor, Any]:
     for key, value in feed_dict.items():
         keys, values = (nest.flatten(list(key)), list(value)) if isinstance(key, tuple) else ([key], [value])
         for each, given in zip(keys, values, strict=True):
-            tensor = _tensor_of(graph, each)
-            feeds[tensor] = _array_of(tensor, given)
+            parts = _parts(each) if isinstance(each, IndexedSlices) else [each]
+            # Slices are fed a tuple, of which what the slices do not have is left out.
+            for part, fed in zip(parts, given if isinstance(each, IndexedSlices) else [given], strict=False):
+                tensor = _tensor_of(graph, part)
+                feeds[tensor] = _array_of(tensor, fed)
     return feeds
 
 

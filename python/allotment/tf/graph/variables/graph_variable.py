@@ -202,9 +202,12 @@ class GraphVariable(VariableNodes):
     assign_sub = _change("assign_sub", resources.SUBTRACT, ASSIGN_SUBTRACT, "subtracted")
 
     @_in_own_graph
-    def _scatter(self, row: Any, indices: Any, updates: Any, name: str | None) -> Any:
+    def _scatter(
+        self, row: Any, indices: Any, updates: Any, name: str | None, read_value: bool = True
+    ) -> Any:
         called = row.name if self._is_resource else row.name.removeprefix("Resource")
-        return self._changed(row, self._given(updates), to_tensor(indices), name=name or called)
+        given = self._given(updates), to_tensor(indices)
+        return self._changed(row, *given, name=name or called, read_value=read_value)
 
     def __getitem__(self, key: Any) -> Any:
         with self._graph.as_default():

@@ -5,6 +5,7 @@ from typing import Any
 
 from allotment.tf.keras.engine.replicas import number_of_replicas, replica_index, run_once
 from allotment.tf.keras.engine.warnings import warn
+from allotment.tf.ops.indexing.indexed_slices import dense
 from allotment.tf.ops.math.arithmetic import clip_by_value
 from allotment.tf.ops.reduction.norms import clip_by_global_norm, clip_by_norm
 from allotment.tf.ops.variables import updates
@@ -21,7 +22,8 @@ def clip_gradients(
     if clipnorm and clipnorm > 0:
         return [clip_by_norm(gradient, clipnorm) for gradient in gradients]
     if global_clipnorm and global_clipnorm > 0:
-        return list(clip_by_global_norm(gradients, global_clipnorm)[0])
+        # Keras multiplies slices with a tensor, which makes tensors of them.
+        return [dense(each) for each in clip_by_global_norm(gradients, global_clipnorm)[0]]
     if clipvalue and clipvalue > 0:
         return [clip_by_value(gradient, -clipvalue, clipvalue) for gradient in gradients]
     return gradients
@@ -67,7 +69,7 @@ def constrain(_: Any, variable: Variable) -> None:
 
 def overwrite(value: Any, variable: Variable) -> None:
     """Replace the value of a variable."""
-    updates.apply(updates.OVERWRITE, variable, value, ())
+    updates.overwrite(variable, value)
 
 
 __all__ = ["clip_gradients", "constrain", "overwrite", "update_copies", "warn_of_missing_gradients"]

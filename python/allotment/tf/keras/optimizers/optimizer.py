@@ -1,4 +1,4 @@
-"""The base class of optimizers: sums gradients over replicas, clips them, and updates variables.
+"""The base class of optimizers: clips gradients, sums them over replicas, and updates variables.
 
 Longer than 300 lines: the documentation of Keras' arguments and its error messages.
 """
@@ -30,10 +30,11 @@ from allotment.tf.keras.optimizers.schedules import LearningRateSchedule
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.array.creation import zeros_like
-from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.convert import tensor_or_slices
 from allotment.tf.ops.math.arithmetic import add
 from allotment.tf.ops.math.division import divide
 from allotment.tf.ops.variables import updates
+from allotment.tf.ops.variables.slice_updates import apply
 from allotment.tf.tensors.dtype import float32, int64
 from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.training.checkpoint_values import Number
@@ -242,7 +243,9 @@ class Optimizer:
         found = self._rate_now()
         # A Python number of a function is rounded to single precision.
         rate = single(found) if type(found) is float else float(found)
-        gradients = sum_over_replicas([to_tensor(gradient) for gradient, _ in pairs])
+        given = [cast(tensor_or_slices(gradient), variable.dtype) for gradient, variable in pairs]
+        # As with Keras each replica clips its own gradients. What is accumulated are sums, which are clipped later.
+        gradients = sum_over_replicas(given if self.gradient_accumulation_steps else self._clipped(given))
         self._step = step
         if is_inconsistent:
             run_once(lambda: self._synchronize(variables))
@@ -253,7 +256,6 @@ class Optimizer:
             raise
 
     def _change(self, pairs: list[tuple[Any, Variable]], rate: float) -> None:
-        pairs = [(cast(gradient, variable.dtype), variable) for gradient, variable in pairs]
         if self._step % self._steps_per_update:
             update_copies(pairs, self._accumulate)
         else:
@@ -261,35 +263,33 @@ class Optimizer:
         update_copies([pair for pair in pairs if pair[1].constraint is not None], constrain)
 
     def _update(self, pairs: list[tuple[Any, Variable]], rate: float) -> None:
-        gradients = clip_gradients(
-            [gradient for gradient, _ in pairs], self.clipnorm, self.global_clipnorm, self.clipvalue
-        )
-
         def update(gradient: Any, variable: Variable) -> None:
             if self.weight_decay is not None:
-                updates.apply(updates.DECAY, variable, gradient, (), single(self.weight_decay), rate)
+                updates.decay(variable, single(self.weight_decay), rate)
             self.update_step(gradient, variable, rate)
 
-        update_copies(
-            [(each, variable) for each, (_, variable) in zip(gradients, pairs, strict=True)], update
-        )
+        update_copies(pairs, update)
         if self.gradient_accumulation_steps:
             update_copies(
                 [(zeros_like(gradient), self._sums[id(variable)]) for gradient, variable in pairs], overwrite
             )
 
+    def _clipped(self, gradients: list[Any]) -> list[Any]:
+        return clip_gradients(gradients, self.clipnorm, self.global_clipnorm, self.clipvalue)
+
     def _accumulate(self, gradient: Any, variable: Variable) -> None:
-        updates.apply(updates.DESCENT, self._sums[id(variable)], gradient, (), -1.0)
+        apply(updates.DESCENT, self._sums[id(variable)], gradient, (), -1.0)
 
     def _with_accumulated(self, pairs: list[tuple[Any, Variable]]) -> list[tuple[Any, Variable]]:
-        """Return the means of the gradients and those of the previous steps."""
+        """Return the clipped means of the gradients and those of the previous steps."""
         count = self.gradient_accumulation_steps
         if not count:
             return pairs
-        return [
-            (divide(add(gradient, self._sums[id(variable)].value()), float(count)), variable)
+        means = [
+            divide(add(gradient, self._sums[id(variable)].value()), float(count))
             for gradient, variable in pairs
         ]
+        return [(each, variable) for each, (_, variable) in zip(self._clipped(means), pairs, strict=True)]
 
     def _synchronize(self, variables: Iterable[Variable]) -> None:
         synchronize_copies([*variables, *self.variables])

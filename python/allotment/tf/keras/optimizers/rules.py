@@ -8,6 +8,7 @@ import numpy as np
 from allotment.tf.keras.optimizers.learning_rate import single
 from allotment.tf.keras.optimizers.optimizer import Optimizer
 from allotment.tf.ops.variables import updates
+from allotment.tf.ops.variables.slice_updates import apply
 from allotment.tf.variables.variable import Variable
 
 
@@ -45,7 +46,7 @@ class SGD(Optimizer):
         """Update one variable by its gradient."""
         if self.momentum:
             kept = self._slots[id(variable)]
-            updates.apply(
+            apply(
                 updates.MOMENTUM,
                 variable,
                 gradient,
@@ -55,7 +56,7 @@ class SGD(Optimizer):
                 self.nesterov,
             )
         else:
-            updates.apply(updates.DESCENT, variable, gradient, (), learning_rate)
+            apply(updates.DESCENT, variable, gradient, (), learning_rate)
 
 
 class Adam(Optimizer):
@@ -97,7 +98,7 @@ class Adam(Optimizer):
         rate = number(learning_rate) * np.sqrt(second) / first
         row = updates.ADAM_WITH_LARGEST if self.amsgrad else updates.ADAM
         kept = self._slots[id(variable)]
-        updates.apply(row, variable, gradient, kept, rate, self.beta_1, self.beta_2, self.epsilon)
+        apply(row, variable, gradient, kept, rate, self.beta_1, self.beta_2, self.epsilon)
 
 
 class RMSprop(Optimizer):
@@ -137,7 +138,7 @@ class RMSprop(Optimizer):
     def update_step(self, gradient: Any, variable: Variable, learning_rate: float) -> None:
         """Update one variable by its gradient."""
         numbers = learning_rate, self.rho, self.momentum, self.epsilon, self.centered
-        updates.apply(updates.RMS_PROP, variable, gradient, self._slots[id(variable)], *numbers)
+        apply(updates.RMS_PROP, variable, gradient, self._slots[id(variable)], *numbers)
 
 
 class Adagrad(Optimizer):
@@ -168,7 +169,7 @@ class Adagrad(Optimizer):
     def update_step(self, gradient: Any, variable: Variable, learning_rate: float) -> None:
         """Update one variable by its gradient."""
         kept = self._slots[id(variable)]
-        updates.apply(updates.ADAGRAD, variable, gradient, kept, learning_rate, self.epsilon)
+        apply(updates.ADAGRAD, variable, gradient, kept, learning_rate, self.epsilon)
 
 
 __all__ = ["SGD", "Adagrad", "Adam", "RMSprop"]

@@ -15,6 +15,7 @@ from allotment.tf.keras.training.compiled import CompiledLoss, CompiledMetrics, 
 from allotment.tf.keras.training.data import Batch
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.creation import zeros_like
+from allotment.tf.ops.indexing.indexed_slices import map_values
 from allotment.tf.ops.math.arithmetic import add, multiply
 from allotment.tf.ops.reduction.reduce import reduce_mean, reduce_sum
 from allotment.tf.ops.reduction.sums import add_n
@@ -200,7 +201,7 @@ class Steps(Layer):
         gradients = tape.gradient(loss, variables)
         if batch.rows == 0:
             # The mean of no samples is NaN, and so are the gradients: they must not count.
-            gradients = [None if each is None else zeros_like(each) for each in gradients]
+            gradients = [None if each is None else map_values(zeros_like, each) for each in gradients]
         # Free everything that the metrics do not need before the variables change.
         del tape, loss, x
         apply_gradients(self.optimizer, gradients, variables)

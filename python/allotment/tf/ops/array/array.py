@@ -17,6 +17,7 @@ from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import Host, dims, operation
 from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import DType, as_dtype, int32, int64
+from allotment.tf.tensors.indexed_slices import IndexedSlices
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
 
@@ -36,11 +37,17 @@ def identity(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 
 
     On the device where the input is, both share the memory; on another one it is a copy.
     """
+    if type(input) is IndexedSlices:
+        parts = input.values, input.indices, input.dense_shape
+        return IndexedSlices(*(None if each is None else identity(each) for each in parts))  # type: ignore[return-value]
     return run(IDENTITY, (to_tensor(input),), name=name)  # type: ignore[no-any-return]
 
 
 def stop_gradient(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - the name TensorFlow has
     """Return the same value as a constant for gradients. As ``tf.stop_gradient``."""
+    if type(input) is IndexedSlices:
+        parts = input.values, input.indices, input.dense_shape
+        return IndexedSlices(*(None if each is None else stop_gradient(each) for each in parts))  # type: ignore[return-value]
     return run(_stop_gradient, (to_tensor(input),), name=name)  # type: ignore[no-any-return]
 
 
@@ -94,6 +101,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> EagerTensor:
     wanted = as_dtype(dtype)
     if dtype_of(x) is wanted:
         return x  # type: ignore[no-any-return]
+    if type(x) is IndexedSlices:
+        return IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)  # type: ignore[return-value]
     tensor = to_tensor(x)
     if tensor._dtype is wanted:
         return tensor

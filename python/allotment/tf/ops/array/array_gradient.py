@@ -10,12 +10,12 @@ from allotment.tf.ops.math.complex_numbers import real
 from allotment.tf.ops.math.logical import logical_or
 
 
-@gradient("Identity", "EnsureShape", inputs=False)
+@gradient("Identity", "EnsureShape", inputs=False, slices=True)
 def _same(call: Call, upstream: Any) -> Any:
     return upstream
 
 
-@gradient("Cast", inputs=False)
+@gradient("Cast", inputs=False, slices=True)
 def _cast(call: Call, upstream: Any) -> Any:
     dtype = call.inputs[0]._dtype
     return cast(upstream, dtype) if is_differentiable(dtype) else None
@@ -38,7 +38,7 @@ not_differentiable(
 )
 
 
-@gradient("IdentityN", inputs=False)
+@gradient("IdentityN", inputs=False, slices=True)
 def _identity_n(call: Call, *upstream: Any) -> list[Any]:
     return list(upstream)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from allotment.tf.ops.array.creation import zeros, zeros_like
 from allotment.tf.ops.autodiff.differentiation import Call, Outline, is_differentiable
-from allotment.tf.ops.reduction.sums import add_n
+from allotment.tf.ops.indexing.indexed_slices import IndexedSlices, aggregate, dense
 from allotment.tf.ops.table import Operation
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -107,23 +107,24 @@ def _taken(key: Hashable, pending: Pending, wanted: set[Hashable], found: dict[H
 
 def _sum(parts: list[Any]) -> Any:
     """Add gradients up."""
-    return parts[0] if len(parts) == 1 else add_n(parts)
+    return parts[0] if len(parts) == 1 else aggregate(parts)
 
 
 def _go_back(step: Step, gradients: list[Any], useful: set[Hashable], pending: Pending) -> None:
-    if step.row.gradient is None:
+    gradient = step.row.gradient
+    if gradient is None:
         raise LookupError(_unknown(step))
     wanted = [key in useful for key in step.input_keys]
     call = Call(step.row, step.inputs, step.outputs, step.args, step.kwargs, wanted)
     with step.scope():
         given = [
-            _nothing(output) if each is None else each
+            _nothing(output) if each is None else each if gradient.slices else dense(each)
             for each, output in zip(gradients, step.outputs, strict=True)
         ]
         made = call.back(given)
     for key, tensor, each, asked in zip(step.input_keys, step.inputs, made, wanted, strict=True):
         if asked and each is not None:
-            if not isinstance(each, EagerTensor):
+            if not isinstance(each, EagerTensor | IndexedSlices):
                 # A graph does not see everywhere that a gradient has the shape of what it is of.
                 each.set_shape(tensor.shape)
             pending.setdefault(key, []).append(each)

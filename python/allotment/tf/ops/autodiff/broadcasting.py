@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.array.creation import shape_input
 from allotment.tf.ops.array.repetition import broadcast_to
 from allotment.tf.ops.array.shapes import shape
@@ -15,6 +16,7 @@ from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import as_requested
 from allotment.tf.ops.reduction.folding import reduce_along
 from allotment.tf.ops.table import Needed, dims, operation
+from allotment.tf.tensors.dtype import DType, int32
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -66,6 +68,15 @@ def lengths_of(tensor: Any, rank: int | None = None) -> Any:
         dims = list(tensor.shape)
     lengths: Any = shape(tensor) if None in dims else None
     return tuple(lengths[axis] if known is None else known for axis, known in enumerate(dims))
+
+
+def shape_tensor(tensor: Any, dtype: DType = int32) -> Any:
+    """The lengths of a tensor's axes, as a tensor of one axis."""
+    return (
+        constant(tensor.lengths, dtype, (len(tensor.lengths),))
+        if isinstance(tensor, Outline)
+        else shape(tensor, dtype)
+    )
 
 
 def rank_of(tensor: Any) -> int:
@@ -139,4 +150,4 @@ def of_pair(
         ]
 
 
-__all__ = ["length_of", "lengths_of", "of_pair", "rank_of", "shape_of", "summed_to"]
+__all__ = ["length_of", "lengths_of", "of_pair", "rank_of", "shape_of", "shape_tensor", "summed_to"]

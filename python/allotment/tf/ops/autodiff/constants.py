@@ -4,7 +4,7 @@ from allotment.tf.ops.autodiff.differentiation import not_differentiable
 from allotment.tf.ops.control import assert_op  # noqa: F401 - enters its operation, as those below do
 from allotment.tf.ops.random import random, stateless  # noqa: F401
 from allotment.tf.ops.text import text_parts, texts  # noqa: F401
-from allotment.tf.ops.variables import row_scatters, updates  # noqa: F401
+from allotment.tf.ops.variables import row_scatters, slice_updates, updates  # noqa: F401
 
 # Truths and bits.
 not_differentiable(
@@ -69,6 +69,10 @@ not_differentiable(
     "ResourceApplyKerasOverwrite",
     "ResourceApplyKerasWeightDecay",
     "ResourceApplyRMSProp",
+    *(
+        f"ResourceSparseApplyKeras{kind}"
+        for kind in ("Adagrad", "Adam", "AdamWithAmsgrad", "GradientDescent", "Momentum", "RMSProp")
+    ),
     "Timestamp",
 )
 

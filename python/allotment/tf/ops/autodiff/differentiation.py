@@ -67,11 +67,14 @@ class Call:
         return found + [None] * (len(self.inputs) - len(found))
 
 
-def gradient(*names: str, inputs: Needed = True, outputs: Needed = False) -> Callable[[_Function], _Function]:
+def gradient(
+    *names: str, inputs: Needed = True, outputs: Needed = False, slices: bool = False
+) -> Callable[[_Function], _Function]:
     """Enter a function as the gradient of operations. It takes a ``Call`` and the gradient of each output.
 
     ``inputs`` and ``outputs`` say at which values it looks, and not only at shapes and types: what it does not need
     can be freed before. ``"beside others"`` is for products: a factor is needed for the gradients of the others.
+    ``slices`` says that it takes ``IndexedSlices`` as they are, as the same gradient of TensorFlow does.
 
     Raises:
         ValueError: It has a gradient.
@@ -79,7 +82,7 @@ def gradient(*names: str, inputs: Needed = True, outputs: Needed = False) -> Cal
 
     def enter(function: _Function) -> _Function:
         for name in names:
-            _enter(name, Gradient(function, inputs, outputs))
+            _enter(name, Gradient(function, inputs, outputs, slices))
         return function
 
     return enter

@@ -1,4 +1,8 @@
-"""Gradients of operations that pick elements by number: zeros, with what was picked added up where it came from."""
+"""Gradients of operations that pick elements by number.
+
+Where rows along the first axis were picked they are ``IndexedSlices``, as TensorFlow's; else zeros, with what was
+picked added up where it came from.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,12 +11,16 @@ import numpy as np
 
 from allotment.tf.ops.arguments.integers import axis_of
 from allotment.tf.ops.array.creation import shape_input
+from allotment.tf.ops.array.joining import concat
+from allotment.tf.ops.array.layout import reshape, squeeze
+from allotment.tf.ops.array.shapes import size_of
 from allotment.tf.ops.arrays import Array, in_single, is_host, open_grid, owned
-from allotment.tf.ops.autodiff.broadcasting import shape_of
+from allotment.tf.ops.autodiff.broadcasting import shape_of, shape_tensor
 from allotment.tf.ops.autodiff.differentiation import Call, gradient, not_differentiable
 from allotment.tf.ops.deferred import operand
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.gathering import gather, gather_nd
+from allotment.tf.ops.indexing.indexed_slices import IndexedSlices
 from allotment.tf.ops.inference.common import as_requested
 from allotment.tf.ops.reduction.rows import at, reduce_at
 from allotment.tf.ops.table import Operation, operation
@@ -67,7 +75,19 @@ _gather_nd_row = _scattering("GatherNdGrad", _scattered_nd)
 @gradient("GatherV2", inputs=(1,))
 def _gather(call: Call, upstream: Any) -> Any:
     params, indices = call.inputs
+    axis, _ = call.args
+    if type(axis) is int and axis == 0:
+        rows = _rows_shape(shape_of(params), indices)
+        return IndexedSlices(reshape(upstream, rows), reshape(indices, [-1]), shape_tensor(params))
     return run(_gather_row, (upstream, indices), shape_input(shape_of(params)), *call.args)
+
+
+def _rows_shape(lengths: Any, indices: Any) -> Any:
+    """The shape of picked rows, one behind the other: numbers, or in a graph that does not know them a tensor."""
+    count = size_of(indices)
+    if type(lengths) is tuple and type(count) is int:
+        return (count, *lengths[1:])
+    return concat([reshape(count, [1]), lengths[1:]], 0)
 
 
 @gradient("GatherV2Grad", inputs=(1,))
@@ -79,6 +99,9 @@ def _gather_grad(call: Call, upstream: Any) -> Any:
 @gradient("GatherNd", inputs=(1,))
 def _gather_nd(call: Call, upstream: Any) -> Any:
     params, indices = call.inputs
+    (batch_dims,) = call.args
+    if batch_dims == 0 and indices.shape.rank == 2 and indices.shape[-1] == 1:
+        return IndexedSlices(upstream, squeeze(indices, [-1]), shape_tensor(params, indices._dtype))
     return run(_gather_nd_row, (upstream, indices), shape_input(shape_of(params)), *call.args)
 
 

@@ -15,6 +15,7 @@ from allotment.tf.ops.math.division import divide_no_nan
 from allotment.tf.ops.public import binary, public, public_binary, public_unary, unary
 from allotment.tf.ops.table import operation
 from allotment.tf.ops.table import same_shapes as _same_shapes
+from allotment.tf.tensors.indexed_slices import IndexedSlices
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -161,11 +162,15 @@ def abs(x: Any, name: str | None = None) -> EagerTensor:  # noqa: A001 - the nam
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> EagerTensor:
     """Move elements outside of an interval to its nearer end. As ``tf.clip_by_value``.
 
-    The ends may be tensors that are broadcast to the shape of ``t``.
+    The ends may be tensors that are broadcast to the shape of ``t``. Of slices the rows are clipped as they are, and
+    the result is slices.
 
     Raises:
         ValueError: The ends would make the result larger than ``t``.
     """
+    if isinstance(t, IndexedSlices):
+        clipped = clip_by_value(t.values, clip_value_min, clip_value_max, name)
+        return IndexedSlices(clipped, t.indices, t.dense_shape)  # type: ignore[return-value]
     t = to_tensor(t)
     below = minimum(t, clip_value_max)
     if not _agree(below, t):

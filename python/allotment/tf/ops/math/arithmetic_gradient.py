@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import numpy as np
+
 from allotment.tf.ops.array.creation import ones_like, zeros, zeros_like
 from allotment.tf.ops.autodiff.broadcasting import of_pair, shape_of, summed_to
 from allotment.tf.ops.autodiff.derivatives import by_input, with_zeros
-from allotment.tf.ops.autodiff.differentiation import Call, gradient, not_differentiable
+from allotment.tf.ops.autodiff.differentiation import Call, Outline, gradient, not_differentiable
+from allotment.tf.ops.indexing.indexed_slices import IndexedSlices, dense
 from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.arithmetic import multiply_no_nan, sign
 from allotment.tf.ops.math.comparison import not_equal
@@ -15,12 +18,37 @@ from allotment.tf.ops.math.division import divide_no_nan
 from allotment.tf.ops.math.real import log
 
 
-def _upstream(upstream: Any, x: Any, y: Any) -> Any:
-    return upstream
+@gradient("AddV2", inputs=False, slices=True)
+def _add(call: Call, upstream: Any) -> list[Any]:
+    return [_of_term(call, upstream, place) if call.wanted[place] else None for place in (0, 1)]
 
 
-of_pair("AddV2", _upstream, _upstream, inputs=False)
-of_pair("Sub", _upstream, lambda upstream, x, y: -upstream, inputs=False)
+@gradient("Sub", inputs=False, slices=True)
+def _subtract(call: Call, upstream: Any) -> list[Any]:
+    return [
+        _of_term(call, upstream, 0) if call.wanted[0] else None,
+        _of_term(call, -upstream, 1) if call.wanted[1] else None,
+    ]
+
+
+def _of_term(call: Call, upstream: Any, place: int) -> Any:
+    if isinstance(upstream, IndexedSlices) and _keeps_slices(call, place):
+        return upstream
+    return summed_to(dense(upstream), shape_of(call.inputs[place]))
+
+
+def _keeps_slices(call: Call, place: int) -> bool:
+    """Whether slices stay slices in TensorFlow: eagerly beside a constant number on the right alone."""
+    x, y = call.inputs
+    if isinstance(x, Outline) or isinstance(y, Outline):
+        return place == 0 and not call.wanted[1] and len(shape_of(y)) == 0
+    own, other = x.shape, y.shape
+    if not own.is_fully_defined() or not other.is_fully_defined():
+        return False
+    shape = tuple(call.inputs[place].shape)
+    return np.broadcast_shapes(tuple(own), tuple(other)) == shape
+
+
 of_pair(
     "Mul",
     lambda upstream, x, y: upstream * conj(y),
@@ -67,7 +95,7 @@ def _pow(call: Call, upstream: Any) -> list[Any]:
     return [by_x, by_y]
 
 
-@gradient("Neg", inputs=False)
+@gradient("Neg", inputs=False, slices=True)
 def _negative(call: Call, upstream: Any) -> Any:
     return -upstream
 

@@ -18,6 +18,7 @@ from allotment.tf.ops.public import binary, public_binary
 from allotment.tf.ops.reduction.reduce import reduce_all
 from allotment.tf.ops.table import operation, same_shapes
 from allotment.tf.tensors.dtype import float32
+from allotment.tf.tensors.indexed_slices import IndexedSlices
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -78,11 +79,13 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> EagerTensor:
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> EagerTensor:
-    """Multiply a tensor by one number. As ``tf.scalar_mul``.
+    """Multiply a tensor, or the rows of slices, by one number. As ``tf.scalar_mul``.
 
     Raises:
         ValueError: It is not one number.
     """
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(scalar_mul(scalar, x.values, name), x.indices, x.dense_shape)  # type: ignore[return-value]
     x = to_tensor(x)
     number = to_tensor(scalar, x._dtype)
     if number.ndim:

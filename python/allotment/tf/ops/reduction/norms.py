@@ -8,8 +8,9 @@ import numpy as np
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.creation import ones_like
 from allotment.tf.ops.arrays import Array, in_single
-from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.convert import tensor_or_slices, to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.indexing.indexed_slices import IndexedSlices, map_values, values_of
 from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.math.arithmetic import maximum, minimum, multiply
@@ -47,12 +48,17 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> EagerTensor:
         TypeError: Not a sequence of tensors.
         ValueError: There is no tensor.
     """
-    halves = [l2_loss(each) for each in _tensors(t_list) if each is not None]
+    halves = [l2_loss(values_of(each)) for each in _tensors(t_list) if each is not None]
     return sqrt(multiply(add_n(halves), 2.0), name)
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> EagerTensor:
-    """Shrink a tensor, or its parts along axes, to a Euclidean norm if its own is larger. As ``tf.clip_by_norm``."""
+    """Shrink a tensor, or its parts along axes, to a Euclidean norm if its own is larger. As ``tf.clip_by_norm``.
+
+    Of slices the norm is that of their rows as they are, and the result is slices.
+    """
+    if isinstance(t, IndexedSlices):
+        return map_values(lambda rows: clip_by_norm(rows, clip_norm, axes, name), t)  # type: ignore[no-any-return]
     t = to_tensor(t)
     is_number = bool(np.isscalar(clip_norm))
     clip_norm = max(clip_norm, 0) if is_number else cast(maximum(clip_norm, 0), t._dtype)
@@ -70,6 +76,8 @@ def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[EagerTensor | None], EagerTensor]:
     """Shrink tensors together, so that the Euclidean norm of all is at most a number. As ``tf.clip_by_global_norm``.
+
+    Of slices the norm is that of their rows as they are, and the result is slices.
 
     Args:
         t_list: Tensors, and ``None`` for what is not there.
@@ -89,13 +97,15 @@ def clip_by_global_norm(
     one = to_tensor(1.0, norm._dtype)
     scale = multiply(limit, minimum(realdiv(one, norm), realdiv(one, limit)))
     scale = where(is_finite(norm), scale, np.nan)
-    return [None if each is None else multiply(each, scale) for each in tensors], norm
+    return [
+        None if each is None else map_values(lambda t: multiply(t, scale), each) for each in tensors
+    ], norm
 
 
-def _tensors(t_list: Any) -> list[EagerTensor | None]:
+def _tensors(t_list: Any) -> list[Any]:
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError(f"`t_list` should be a sequence. Received {type(t_list)}.")
-    return [None if each is None else to_tensor(each) for each in t_list]
+    return [None if each is None else tensor_or_slices(each) for each in t_list]
 
 
 __all__ = ["clip_by_global_norm", "clip_by_norm", "global_norm", "l2_loss"]

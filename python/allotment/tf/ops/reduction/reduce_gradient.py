@@ -168,7 +168,7 @@ def _cumulative_logsumexp(call: Call, upstream: Any) -> Any:
     return part(upstream) - part(-upstream)
 
 
-@gradient("AddN", inputs=False)
+@gradient("AddN", inputs=False, slices=True)
 def _add_n(call: Call, upstream: Any) -> list[Any]:
     return [upstream] * len(call.inputs)
 

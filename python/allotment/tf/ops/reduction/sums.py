@@ -12,6 +12,7 @@ from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import equal_shapes
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import as_dtype
+from allotment.tf.tensors.indexed_slices import IndexedSlices
 from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.tensors.tensor_shape import as_shape
 
@@ -64,8 +65,9 @@ def accumulate_n(
     Raises:
         ValueError: Not an iterable, nothing in it, or another shape or type than the ones given.
     """
-    tensors = _tensors(inputs) if isinstance(inputs, Iterable) else []
-    if tensors:
+    given = list(inputs) if isinstance(inputs, Iterable) else []
+    tensors = _tensors(given)
+    if tensors and not any(isinstance(each, IndexedSlices) for each in given):
         dtype = tensors[0]._dtype if tensor_dtype is None else as_dtype(tensor_dtype)
         wanted = tensors[0].shape if shape is None else as_shape(shape)
         if all(tensor._dtype is dtype and wanted.is_compatible_with(tensor.shape) for tensor in tensors):

@@ -13,7 +13,8 @@ from allotment.tf.ops.table import Operation, dims, operation
 from allotment.tf.ops.variables.resources import Storage, writable
 
 
-def _fault(value: Array, indices: Array, storage: Storage) -> str | None:
+def row_fault(value: Array, indices: Array, storage: Storage) -> str | None:
+    """What is wrong with rows to change a variable by, or ``None``."""
     shape = storage.array.shape
     if not shape:
         return "params must be at least 1-D, got shape []"
@@ -36,7 +37,7 @@ def _row(op: str, change: Callable[..., Any]) -> Operation:
         change(array, indices, value)
         return array
 
-    return operation(f"Resource{op}", changed, shape=stated, fault=_fault)
+    return operation(f"Resource{op}", changed, shape=stated, fault=row_fault)
 
 
 def _divide_at(array: Array, indices: Array, value: Array) -> None:
@@ -71,4 +72,4 @@ ROW_SCATTERS: Final[dict[str, Operation]] = {
     "scatter_update": _row("ScatterUpdate", assign_at),
 }
 
-__all__ = ["ROW_SCATTERS"]
+__all__ = ["ROW_SCATTERS", "row_fault"]

@@ -5,6 +5,7 @@ in behind the gradient, and change those, too.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -42,10 +43,14 @@ def _row(name: str, function: Callable[..., None]) -> Operation:
     return operation(name, changed, shape=stated, fault=fault, takes=FLOATS.__contains__)
 
 
-def _momentum(
-    variable: Array, gradient: Array, velocity: Array, rate: float, momentum: float, nesterov: bool
+def _momentum(variable: Array, gradient: Array, velocity: Array, rate: float, *rest: Any) -> None:
+    change_by_momentum(variable, gradient * rate, velocity, *rest)
+
+
+def change_by_momentum(
+    variable: Array, step: Array, velocity: Array, momentum: float, nesterov: bool
 ) -> None:
-    step = gradient * rate
+    """Update a variable and its velocity by a gradient times the rate, an array that may be changed."""
     velocity *= momentum
     velocity -= step
     if nesterov:
@@ -55,9 +60,10 @@ def _momentum(
         variable += velocity
 
 
-def _adam(
+def change_by_adam(
     variable: Array,
     gradient: Array,
+    square: Callable[[Array], object],
     first: Array,
     second: Array,
     largest: Array | None,
@@ -66,10 +72,11 @@ def _adam(
     beta_2: float,
     epsilon: float,
 ) -> None:
+    """Update a variable and its means; ``square`` writes the squares of the gradient into an array."""
     step = gradient - first
     step *= 1 - beta_1
     first += step
-    np.square(gradient, out=step)
+    square(step)
     step -= second
     step *= 1 - beta_2
     second += step
@@ -81,8 +88,12 @@ def _adam(
     variable -= step
 
 
-def _plain_adam(variable: Array, gradient: Array, first: Array, second: Array, *numbers: float) -> None:
-    _adam(variable, gradient, first, second, None, *numbers)
+def _adam(variable: Array, gradient: Array, first: Array, second: Array, *numbers: float) -> None:
+    change_by_adam(variable, gradient, partial(np.square, gradient), first, second, None, *numbers)
+
+
+def _adam_with_largest(variable: Array, gradient: Array, *rest: Any) -> None:
+    change_by_adam(variable, gradient, partial(np.square, gradient), *rest)
 
 
 def _rms_prop(
@@ -130,35 +141,45 @@ def _descent(variable: Array, gradient: Array, rate: float) -> None:
     variable -= gradient * rate
 
 
-def _decay(variable: Array, gradient: Array, decay: float, rate: float) -> None:
-    step = variable * decay
+def _decayed(decay: float, rate: float, storage: Storage) -> Array:
+    array = resources.writable(storage)
+    step = array * decay
     step *= rate
-    variable -= step
+    array -= step
+    return array
 
 
-DECAY: Final = _row("ResourceApplyKerasWeightDecay", _decay)
-OVERWRITE: Final = _row("ResourceApplyKerasOverwrite", np.copyto)
+_decay: Final = operation("ResourceApplyKerasWeightDecay", _decayed, shape=stated)
+
+
+def decay(variable: Any, factor: float, rate: float) -> None:
+    """Shrink a variable by a factor times a rate."""
+    resources.change(_decay, variable._storage, factor, rate)
+
+
+_overwrite: Final = _row("ResourceApplyKerasOverwrite", np.copyto)
 DESCENT: Final = _row("ResourceApplyGradientDescent", _descent)
 MOMENTUM: Final = _row("ResourceApplyKerasMomentum", _momentum)
-ADAM: Final = _row("ResourceApplyAdam", _plain_adam)
-ADAM_WITH_LARGEST: Final = _row("ResourceApplyAdamWithAmsgrad", _adam)
+ADAM: Final = _row("ResourceApplyAdam", _adam)
+ADAM_WITH_LARGEST: Final = _row("ResourceApplyAdamWithAmsgrad", _adam_with_largest)
 RMS_PROP: Final = _row("ResourceApplyRMSProp", _rms_prop)
 ADAGRAD: Final = _row("ResourceApplyAdagradV2", _adagrad)
 
 
-def apply(row: Operation, variable: Any, gradient: Any, kept: tuple[Any, ...], *numbers: Any) -> None:
-    """Change a variable, and those that belong to it, by a gradient."""
-    resources.change(row, variable._storage, gradient, tuple(each._storage for each in kept), numbers)
+def overwrite(variable: Any, value: Any) -> None:
+    """Replace the value of a variable."""
+    resources.change(_overwrite, variable._storage, value, (), ())
 
 
 __all__ = [
     "ADAGRAD",
     "ADAM",
     "ADAM_WITH_LARGEST",
-    "DECAY",
     "DESCENT",
     "MOMENTUM",
-    "OVERWRITE",
     "RMS_PROP",
-    "apply",
+    "change_by_adam",
+    "change_by_momentum",
+    "decay",
+    "overwrite",
 ]

@@ -27,7 +27,7 @@ make = lambda: k.Sequential([k.Input((6, 6, 2)), L.Flatten(), L.Dense(3, "softma
 for optimizer in (
     lambda: k.optimizers.RMSprop(0.01, momentum=0.5, centered=True),
     lambda: k.optimizers.Adagrad(0.1),
-    lambda: k.optimizers.SGD(0.1, global_clipnorm=0.5),
+    lambda: k.optimizers.SGD(0.1, weight_decay=0.01),
     lambda: tf.train.GradientDescentOptimizer(0.1),
     lambda: tf.train.MomentumOptimizer(0.05, 0.9),
     lambda: tf.train.AdamOptimizer(0.01),
