@@ -47,10 +47,6 @@ READERS: Final[dict[str, str]] = {
         ),
         _SIZE,
     ),
-    **dict.fromkeys(
-        ("ResourceSparseApplyKerasAdagrad", "ResourceSparseApplyKerasRMSProp"),
-        "a divisor that is zero or no number changes rows that are not among the slices",
-    ),
     **dict.fromkeys(("MatrixExponential", "RandomGammaGrad"), "the elements say how many terms a series has"),
 }
 

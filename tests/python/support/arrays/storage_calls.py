@@ -30,14 +30,34 @@ _OPTIMIZERS: Any = {
     "ResourceApplyGradientDescent": (0, (0.1,)),
     "ResourceApplyKerasMomentum": (1, (0.1, 0.9, True)),
     "ResourceApplyKerasOverwrite": (0, ()),
-    "ResourceApplyKerasWeightDecay": (0, (0.1, 0.1)),
     "ResourceApplyRMSProp": (3, (0.1, 0.9, 0.9, 1e-7, True)),
+}
+
+_REPEATED = np.array([2, 0, 2])
+_BY_SLICES: Any = {
+    "Adagrad": (1, (0.1, 1e-7)),
+    "Adam": (2, (0.1, 0.9, 0.99, 1e-7)),
+    "AdamWithAmsgrad": (3, (0.1, 0.9, 0.99, 1e-7)),
+    "GradientDescent": (0, (0.1,)),
+    "Momentum": (1, (0.1, 0.9, True)),
+    "RMSProp": (3, (0.1, 0.9, 0.9, 1e-7, True)),
 }
 
 STORAGE_CALLS = (
     *(
         StorageCall(name, _VALUE, (_GRADIENT,), tuple(_SQUARES + at for at in range(count)), numbers)
         for name, (count, numbers) in _OPTIMIZERS.items()
+    ),
+    StorageCall("ResourceApplyKerasWeightDecay", _VALUE, (), (), (0.1, 0.1)),
+    *(
+        StorageCall(
+            f"ResourceSparseApplyKeras{name}",
+            _VALUE,
+            (_GRADIENT[:3], _REPEATED),
+            tuple(_SQUARES + at for at in range(count)),
+            numbers,
+        )
+        for name, (count, numbers) in _BY_SLICES.items()
     ),
     StorageCall("AssignAddVariableOp", _VALUE, (_GRADIENT,)),
     StorageCall("AssignSubVariableOp", _VALUE, (_GRADIENT,)),

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, is_host
 from allotment.tf.ops.inference.common import stated
 from allotment.tf.ops.reduction.rows import at
 from allotment.tf.ops.table import Operation, operation
@@ -90,14 +90,16 @@ def _rms_prop(variable: Array, values: Array, indices: Array, squares: Array, *r
     else:
         divisor = squares + epsilon
     np.sqrt(divisor, out=divisor)
-    steps, numbers = _quotients(values * rate, indices, divisor)
+    steps, others = _divided(values * rate, indices, divisor)
     if momentum:
         velocity = kept.pop(0)
         velocity *= momentum
-        _add(velocity, numbers, steps)
+        _add(velocity, indices, steps)
+        if others is not None:
+            velocity += others
         variable -= velocity
     else:
-        _subtract(variable, numbers, steps)
+        _step(variable, indices, steps, others)
 
 
 def _adagrad(
@@ -106,25 +108,29 @@ def _adagrad(
     _add(squares, indices, np.square(values))
     divisor = squares + epsilon
     np.sqrt(divisor, out=divisor)
-    steps, numbers = _quotients(values * rate, indices, divisor)
-    _subtract(variable, numbers, steps)
+    _step(variable, indices, *_divided(values * rate, indices, divisor))
 
 
-def _quotients(values: Array, indices: Array, divisor: Array) -> tuple[Array, Array]:
-    """Divide rows by those of a whole divisor; return the quotients and their numbers.
+def _step(variable: Array, indices: Array, steps: Array, others: Array | None) -> None:
+    _subtract(variable, indices, steps)
+    if others is not None:
+        variable -= others
 
-    Where the divisor is zero or no number, quotients of the rows that are not there are no numbers, and are added.
+
+def _divided(values: Array, indices: Array, divisor: Array) -> tuple[Array, Array | None]:
+    """Divide rows by those of a whole divisor, which may be changed.
+
+    Returns:
+        The quotients, and what is to be added to the variable beside them: where the divisor is zero or no number,
+        quotients of the rows that are not there are no numbers. ``None`` stands for zeros.
     """
     quotients = values / divisor[indices]
-    # Of no elements and of none that is no number there is a least one.
-    if not divisor.size or np.min(divisor) > 0:
-        return quotients, indices
-    unusual = np.logical_or(np.equal(divisor, 0), np.isnan(divisor)).reshape(len(divisor), -1)
-    is_other = np.asarray(unusual.any(1))
-    is_other[indices] = False
-    (others,) = np.nonzero(is_other)
-    rows = np.zeros_like(divisor[others]) / divisor[others]
-    return np.concatenate([quotients, rows]), np.concatenate([indices, others.astype(indices.dtype)])
+    # Of no elements there is no least one. An element of a device is not read.
+    if is_host(divisor) and (not divisor.size or np.min(divisor) > 0):
+        return quotients, None
+    others = np.divide(np.zeros_like(divisor), divisor, out=divisor)
+    others[indices] = 0
+    return quotients, others
 
 
 #: The row for slices of each row for tensors.

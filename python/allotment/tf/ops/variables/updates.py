@@ -141,7 +141,8 @@ def _descent(variable: Array, gradient: Array, rate: float) -> None:
     variable -= gradient * rate
 
 
-def _decayed(decay: float, rate: float, storage: Storage) -> Array:
+def _decayed(kept: tuple[Storage, ...], numbers: tuple[float, float], storage: Storage) -> Array:
+    decay, rate = numbers
     array = resources.writable(storage)
     step = array * decay
     step *= rate
@@ -154,7 +155,7 @@ _decay: Final = operation("ResourceApplyKerasWeightDecay", _decayed, shape=state
 
 def decay(variable: Any, factor: float, rate: float) -> None:
     """Shrink a variable by a factor times a rate."""
-    resources.change(_decay, variable._storage, factor, rate)
+    resources.change(_decay, variable._storage, (), (factor, rate))
 
 
 _overwrite: Final = _row("ResourceApplyKerasOverwrite", np.copyto)
