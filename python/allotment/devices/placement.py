@@ -6,7 +6,7 @@ thread is in: everything an operation needs to know that stays the same from one
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
+from typing import ClassVar, Final
 
 from allotment import errors
 from allotment._core import show_text
@@ -32,6 +32,9 @@ class Placement:
         runners: The memory runners of this thread, by device; new ones are added to it.
         recorded: Whether a recorder is told of each operation, which then always takes the slow path.
     """
+
+    #: Whether an operation that changes a variable changes it.
+    changes_variables: ClassVar[bool] = True
 
     __slots__ = (
         "_kernels_elsewhere",

@@ -4,28 +4,29 @@ Replace a program's import of TensorFlow by ``import allotment.tf as tf``, or by
 TensorFlow 1. ``__init__.pyi`` lists the names; the first use of a name imports its module.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Final as _Final
 
-import lazy_loader
+import lazy_loader as _lazy_loader
 
-from allotment.tf.names.missing_names import missing_name_error
+from allotment.tf.names.missing_names import missing_name_error as _missing_name_error
 from allotment.tf.ops import operators as _operators  # noqa: F401 - gives tensors their operators
-from allotment.tf.version import VERSION
+from allotment.tf.version import VERSION as _VERSION
 
 #: Version of TensorFlow that the API follows; this package's version is ``allotment.__version__``.
-__version__: Final = VERSION
+__version__: _Final = _VERSION
 #: A new axis of length 1, in an index.
-newaxis: Final = None
+newaxis: _Final = None
 
-_load, _, _names = lazy_loader.attach_stub(__name__, __file__)
+_load, _, _names = _lazy_loader.attach_stub(__name__, __file__)
 __all__ = sorted([*_names, "__version__", "newaxis"])
 
-if not TYPE_CHECKING:
+if not _TYPE_CHECKING:
 
     def __getattr__(name):
         if name in __all__:
             return _load(name)
-        raise missing_name_error(__name__, name, __all__)
+        raise _missing_name_error(__name__, name, __all__)
 
 
 def __dir__() -> list[str]:

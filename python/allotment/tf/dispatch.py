@@ -63,6 +63,8 @@ class RecordingGraph(DefaultGraph, Protocol):
     """A graph as the rooms below ``graph`` see it."""
 
     seed: int | None
+    #: Whether the graph is only recorded to learn the shapes of what a function computes.
+    never_runs: bool
 
     @property
     def _recording(self) -> Recording: ...
@@ -78,6 +80,12 @@ class RecordingGraph(DefaultGraph, Protocol):
 
     def control_dependencies(self, control_inputs: Any) -> AbstractContextManager[Any]:
         """Run nodes before those made in a ``with`` block."""
+
+    def _part_of(self, variable: Any, tensor: Any) -> Any:
+        """Return a slice of an eager variable, given as a tensor of the graph."""
+
+    def _placeholder(self, dtype: DType, shape: Any) -> Any:
+        """Add a tensor whose value is fed."""
 
     def group(self, inputs: Sequence[Any], name: str) -> Any:
         """Add a node that waits for others."""

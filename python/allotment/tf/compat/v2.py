@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from allotment.tf import version
-from allotment.tf.names.missing_names import missing_name_error
+from allotment.tf.names.missing_names import missing_name_error, refuse_other_names
 
 #: TensorFlow's, for programs that look at it; that of this package is ``allotment.__version__``.
 __version__ = version.VERSION
@@ -25,3 +25,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(sys.modules["allotment.tf"].__all__)
+
+
+refuse_other_names(__name__)

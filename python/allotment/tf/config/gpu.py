@@ -6,6 +6,7 @@ Source: docs/spec/device-config-api.md, section 9.
 
 from allotment.devices.context import context
 from allotment.devices.limits import all_gpus
+from allotment.tf.names.missing_names import refuse_other_names
 
 
 def set_per_process_memory_growth(enabled: bool = True) -> None:
@@ -51,3 +52,5 @@ __all__ = [
     "set_per_process_memory_fraction",
     "set_per_process_memory_growth",
 ]
+
+refuse_other_names(__name__)

@@ -11,7 +11,7 @@ from allotment.tf.graph.nodes.device_scopes import Scope, apply_scopes, read_sco
 from allotment.tf.graph.nodes.lookup import NodeLookup
 from allotment.tf.graph.nodes.names import DEFAULTS, Names
 from allotment.tf.graph.nodes.node import Operation, SymbolicTensor
-from allotment.tf.graph.nodes.rows import NO_OP
+from allotment.tf.graph.nodes.rows import NO_OP, PLACEHOLDER
 from allotment.tf.graph.recording import operators as _operators  # noqa: F401 - attaches operators to tensors
 from allotment.tf.graph.recording.recording import Recording
 from allotment.tf.graph.variables.graph_variable import GraphVariable
@@ -22,6 +22,8 @@ from allotment.tf.tensors.tensor_shape import TensorShape
 
 class Graph(NodeLookup, Collections):
     """Operations that are recorded instead of run, for a session to run them. As ``tf.Graph``."""
+
+    never_runs = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -158,6 +160,13 @@ class Graph(NodeLookup, Collections):
             yield
         finally:
             self._colocations, self._devices = outer, devices
+
+    def _part_of(self, variable: Any, tensor: SymbolicTensor) -> SymbolicTensor:  # noqa: ARG002 - see scratch graphs
+        return tensor
+
+    def _placeholder(self, dtype: DType, shape: TensorShape, name: str | None = None) -> SymbolicTensor:
+        """Add a tensor whose value is fed."""
+        return self.add(PLACEHOLDER, (), [(dtype, shape)], name=name)._outputs[0]
 
     def group(self, inputs: Sequence[Any], name: str) -> Operation:
         """Add an operation that is done when all inputs are."""

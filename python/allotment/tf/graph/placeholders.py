@@ -5,7 +5,7 @@ from typing import Any
 
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.nodes.node import SymbolicTensor, current_graph
-from allotment.tf.graph.nodes.rows import PLACEHOLDER, PLACEHOLDER_WITH_DEFAULT
+from allotment.tf.graph.nodes.rows import PLACEHOLDER_WITH_DEFAULT
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import as_dtype
 from allotment.tf.tensors.tensor_shape import as_shape
@@ -25,7 +25,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Symbo
     graph = current_graph()
     if graph is None:
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
-    return graph.add(PLACEHOLDER, (), [(as_dtype(dtype), as_shape(shape))], name=name)._outputs[0]
+    return graph._placeholder(as_dtype(dtype), as_shape(shape), name)
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:  # noqa: A002

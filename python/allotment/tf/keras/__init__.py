@@ -28,7 +28,7 @@ from allotment.tf.keras.models.model import Model
 from allotment.tf.keras.models.sequential import Sequential
 from allotment.tf.keras.optimizers import Optimizer
 from allotment.tf.keras.regularizers import Regularizer
-from allotment.tf.names.missing_names import module_getattr
+from allotment.tf.names.missing_names import refuse_other_names
 
 __all__ = [
     "Functional",
@@ -56,4 +56,4 @@ __all__ = [
     "utils",
 ]
 
-__getattr__ = module_getattr(__name__, __all__)
+refuse_other_names(__name__)

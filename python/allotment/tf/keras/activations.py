@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.tf.keras.absent import look_up
-from allotment.tf.names.missing_names import module_getattr
+from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.convert import to_tensor
@@ -133,4 +133,4 @@ def get(identifier: Any) -> Activation:
 
 __all__ = [*_BY_NAME, "get"]
 
-__getattr__ = module_getattr(__name__, __all__)
+refuse_other_names(__name__)

@@ -1,7 +1,7 @@
 """The state of Keras in a process. As ``keras.backend``."""
 
 from allotment.tf.keras.engine.names import forget_names
-from allotment.tf.names.missing_names import module_getattr
+from allotment.tf.names.missing_names import refuse_other_names
 
 
 def clear_session() -> None:
@@ -11,4 +11,4 @@ def clear_session() -> None:
 
 __all__ = ["clear_session"]
 
-__getattr__ = module_getattr(__name__, __all__)
+refuse_other_names(__name__)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from allotment.tf.initializers import Initializer
 from allotment.tf.keras.absent import look_up
-from allotment.tf.names.missing_names import module_getattr
+from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.array import creation
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.repetition import broadcast_to
@@ -268,4 +268,4 @@ __all__ = [
     "get",
 ]
 
-__getattr__ = module_getattr(__name__, __all__)
+refuse_other_names(__name__)

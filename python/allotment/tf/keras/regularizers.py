@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from allotment.tf.keras.absent import look_up
-from allotment.tf.names.missing_names import module_getattr
+from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.math.arithmetic import abs as absolute
@@ -122,4 +122,4 @@ def _factor(value: Any, name: str) -> float:
 
 __all__ = ["L1", "L1L2", "L2", "Regularizer", "get", "l1", "l1_l2", "l2"]
 
-__getattr__ = module_getattr(__name__, __all__)
+refuse_other_names(__name__)

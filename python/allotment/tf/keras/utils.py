@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.names.missing_names import module_getattr
+from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -42,4 +42,4 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
 
 __all__ = ["to_categorical"]
 
-__getattr__ = module_getattr(__name__, __all__)
+refuse_other_names(__name__)

@@ -7,6 +7,7 @@ import difflib
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
+from types import ModuleType
 from typing import Final, Literal, NoReturn
 
 from allotment.errors import WithFields
@@ -72,14 +73,33 @@ def module_getattr(module: str, offered: Iterable[str]) -> Callable[[str], NoRet
     return refuse
 
 
+class _PublicPackage(ModuleType):
+    """A package without those of its modules that are not public, which Python's import sets as attributes."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        is_own_module = isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}"
+        if not is_own_module or name in self.__all__:
+            super().__setattr__(name, value)
+
+
 def refuse_other_names(module: str) -> None:
-    """Give a module a ``__getattr__`` that raises ``missing_name_error``; called at the end of the module.
+    """Take away all but the public names of a module; called at the end of the module.
+
+    What the module imports for itself stays with its functions. Another name raises ``missing_name_error``, unless the
+    module has a ``__getattr__``.
 
     Args:
-        module: The module's ``__name__``; its ``__all__`` must be set.
+        module: The module's ``__name__``; its ``__all__`` must be set, or ``__getattr__`` and ``__dir__``.
     """
     names = vars(sys.modules[module])
-    names.setdefault("__getattr__", module_getattr(module, names["__all__"]))
+    offered: list[str] = names.get("__all__", [])
+    kind = _PublicPackage if "__path__" in names else ModuleType
+    public = kind(module, names["__doc__"])
+    kept = {name: value for name, value in names.items() if name.startswith("__") or name in offered}
+    kept.setdefault("__getattr__", module_getattr(module, offered))
+    kept.setdefault("__dir__", lambda: sorted(offered))
+    vars(public).update(kept)
+    sys.modules[module] = public
 
 
 def public_names(version: Version) -> Names:

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from allotment.tf.compat import v1 as _compat
-from allotment.tf.names.missing_names import missing_name_error
+from allotment.tf.names.missing_names import missing_name_error, refuse_other_names
 from allotment.tf.v1.namespaces import recording
 
 #: Version of TensorFlow that the API follows; this package's version is ``allotment.__version__``.
@@ -31,3 +31,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return dir(_compat)
+
+
+refuse_other_names(__name__)

@@ -291,7 +291,10 @@ class Variable(LegacyVariable, SliceScatters, Operands):
 
     def __getitem__(self, key: Any) -> Any:
         tensor = getitem(self._as_tensor(), key)
-        return tensor if is_mask(key) else VariablePart(self, index_of(key), tensor)
+        if is_mask(key):
+            return tensor
+        graph = thread.state.graph
+        return VariablePart(self, index_of(key), tensor) if graph is None else graph._part_of(self, tensor)
 
     def __iter__(self) -> Iterator[EagerTensor]:
         return iter(self.read_value())

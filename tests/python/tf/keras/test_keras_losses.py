@@ -8,6 +8,7 @@ import pytest
 from allotment import errors
 from allotment.tf import keras
 from allotment.tf.keras import losses
+from allotment.tf.keras.losses import lookup
 from allotment.tf.ops.array.constants import constant
 from support.tf.tensors import check
 
@@ -115,7 +116,7 @@ def test_parts_of_a_batch_add_up_to_its_loss(case: str, reduction: str) -> None:
 
 
 def test_a_loss_that_has_made_values_one_is_weighted_by_its_samples() -> None:
-    loss = losses.as_object(lambda y_true, y_pred: float(np.mean(np.asarray(y_pred))))
+    loss = lookup.as_object(lambda y_true, y_pred: float(np.mean(np.asarray(y_pred))))
     parts = [float(loss.part(None, constant(each), None, 4)) for each in ([1.0], [2.0, 4.0, 6.0])]
     assert sum(parts) == pytest.approx((1 + 2 + 4 + 6) / 4)
 
@@ -141,7 +142,7 @@ def test_losses_by_name() -> None:
     for name in ("mse", "MSE", "mean_squared_error"):
         assert losses.get(name) is losses.mean_squared_error
     assert isinstance(losses.get("MeanSquaredError"), losses.MeanSquaredError)
-    assert isinstance(losses.as_object("mae"), losses.Loss)
+    assert isinstance(lookup.as_object("mae"), losses.Loss)
     assert losses.get(None) is None
     with pytest.raises(ValueError, match="Could not interpret loss identifier: foo"):
         losses.get("foo")

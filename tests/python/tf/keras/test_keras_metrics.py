@@ -7,6 +7,8 @@ import pytest
 
 from allotment.tf import keras
 from allotment.tf.keras import losses, metrics
+from allotment.tf.keras.losses import lookup as loss_lookup
+from allotment.tf.keras.metrics import lookup as metric_lookup
 from allotment.tf.ops.array.constants import constant
 from support.tf.tensors import check
 
@@ -117,10 +119,10 @@ def test_a_metric_of_ones_own() -> None:
 @pytest.mark.parametrize("name", ["accuracy", "acc"])
 def test_which_accuracy_is_meant_depends_on_the_shapes(y: Any, units: int, wanted: type, name: str) -> None:
     predicted = np.ones((2, units))
-    metric = metrics.for_shapes(name, y, predicted)
+    metric = metric_lookup.for_shapes(name, y, predicted)
     assert isinstance(metric, wanted)
     assert metric.name == name
-    entropy = losses.for_shapes("crossentropy", y, predicted)
+    entropy = loss_lookup.for_shapes("crossentropy", y, predicted)
     kind = getattr(losses, wanted.__name__.replace("Accuracy", "Crossentropy"))
     values = constant(y), constant(predicted / max(units, 2), "float32")
     check(entropy(*values), float(kind()(*values)), "float32")
@@ -128,13 +130,13 @@ def test_which_accuracy_is_meant_depends_on_the_shapes(y: Any, units: int, wante
 
 def test_metrics_by_name_keep_it() -> None:
     column = np.ones((2, 1))
-    assert metrics.for_shapes("mae", column, column).name == "mae"
-    assert metrics.for_shapes("MeanSquaredError", column, column).name == "MeanSquaredError"
+    assert metric_lookup.for_shapes("mae", column, column).name == "mae"
+    assert metric_lookup.for_shapes("MeanSquaredError", column, column).name == "MeanSquaredError"
 
     def spread(y_true: Any, y_pred: Any) -> Any:
         return abs(y_true - y_pred)
 
-    own = metrics.for_shapes(spread, column, column)
+    own = metric_lookup.for_shapes(spread, column, column)
     assert own.name == "spread"
     check(own(constant([1.0, 2.0]), constant([2.0, 2.0])), 0.5, "float32")
     assert metrics.get("BCE").name == "binary_crossentropy"

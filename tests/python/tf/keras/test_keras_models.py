@@ -174,7 +174,12 @@ def test_a_model_of_ones_own() -> None:
 
 def test_a_model_of_ones_own_is_built_for_a_shape() -> None:
     model = Own()
-    model.build((None, 6))
+    with pytest.warns(UserWarning, match="does not have a `build\\(\\)` method implemented"):
+        model.build((None, 6))
+    # As in Keras, the layers have no variables before the first call.
+    assert model.built
+    assert model.weights == []
+    model(np.zeros((2, 6), np.float32))
     assert [tuple(each.shape) for each in model.weights] == [(6, 3), (3,), (3, 2), (2,)]
 
 

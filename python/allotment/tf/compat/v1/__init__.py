@@ -93,7 +93,7 @@ from allotment.tf.graph.variables.kinds import (
     enable_resource_variables,
     resources_by_default,
 )
-from allotment.tf.names.missing_names import missing_name_error
+from allotment.tf.names.missing_names import missing_name_error, refuse_other_names
 from allotment.tf.variables.variable import Variable as _Variable
 from allotment.tf.version import (
     COMPILER_VERSION,
@@ -274,3 +274,6 @@ _MODULES = frozenset({"data", "layers", "logging", "train"})
 
 def __dir__() -> list[str]:
     return sorted({*__all__, *ASSERTIONS, *SCATTERS, *MOVED, *_MODULES, *sys.modules["allotment.tf"].__all__})
+
+
+refuse_other_names(__name__)

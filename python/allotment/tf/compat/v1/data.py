@@ -10,6 +10,7 @@ from allotment.tf.data.graph_iterators import (
     make_one_shot_iterator,
 )
 from allotment.tf.data.structure import map_values
+from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.tensors.tensor import Tensor
 
 
@@ -38,3 +39,5 @@ _OWN: Final = {
 }
 
 __getattr__, __dir__ = extend_namespace(__name__, data, _OWN)
+
+refuse_other_names(__name__)

@@ -7,7 +7,7 @@ TensorFlow 1.15.
 from allotment.tf.compat.layers.normalization import batch_normalization
 from allotment.tf.compat.layers.trained import conv2d, dense
 from allotment.tf.compat.layers.without_variables import average_pooling2d, dropout, flatten, max_pooling2d
-from allotment.tf.names.missing_names import module_getattr
+from allotment.tf.names.missing_names import refuse_other_names
 
 __all__ = [
     "average_pooling2d",
@@ -19,4 +19,4 @@ __all__ = [
     "max_pooling2d",
 ]
 
-__getattr__ = module_getattr(__name__, __all__)
+refuse_other_names(__name__)

@@ -6,7 +6,7 @@ from typing import Any
 from allotment.tf.compat.functions.weighted_loss import Reduction, add_loss, compute_weighted_loss
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
-from allotment.tf.names.missing_names import module_getattr
+from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.array.array import cast, stop_gradient
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.array.layout import reshape, squeeze
@@ -228,4 +228,4 @@ __all__ = [
     "sparse_softmax_cross_entropy",
 ]
 
-__getattr__ = module_getattr(__name__, __all__)
+refuse_other_names(__name__)

@@ -6,6 +6,7 @@ from typing import Any, Final
 from allotment.tf import nn
 from allotment.tf.compat.functions.namespace import extend_namespace
 from allotment.tf.compat.functions.signatures import as_in_1
+from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.array.array import cast, is_tensor, stop_gradient
 from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.array.layout import reshape
@@ -131,3 +132,5 @@ _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 }
 
 __getattr__, __dir__ = extend_namespace(__name__, nn, _FUNCTIONS)
+
+refuse_other_names(__name__)

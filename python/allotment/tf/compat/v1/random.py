@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from allotment.tf import random
 from allotment.tf.compat.functions.namespace import extend_namespace
+from allotment.tf.names.missing_names import refuse_other_names
 
 
 def multinomial(
@@ -21,3 +22,5 @@ _FUNCTIONS: Final = {
 }
 
 __getattr__, __dir__ = extend_namespace(__name__, random, _FUNCTIONS)
+
+refuse_other_names(__name__)

@@ -4,6 +4,7 @@ from typing import Final
 
 from allotment.tf import train
 from allotment.tf.compat.functions.namespace import extend_namespace
+from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.training.checkpoint_state import (
     checkpoint_exists,
     remove_checkpoint,
@@ -21,3 +22,5 @@ _OWN: Final = {
 }
 
 __getattr__, __dir__ = extend_namespace(__name__, train, _OWN)
+
+refuse_other_names(__name__)

@@ -311,6 +311,7 @@ class NodeGraph(RecordingGraph, Protocol):
     """A graph as the floors below the class ``Graph`` use it."""
 
     seed: int | None
+    never_runs: bool
     #: Counts the operations without a seed of their own.
     _unseeded: int
     #: Counts changes; sessions place the graph again after one.
@@ -335,6 +336,9 @@ class NodeGraph(RecordingGraph, Protocol):
         variable: Operation | None = None,
     ) -> Operation:
         """Add a node in the current scopes."""
+
+    def _placeholder(self, dtype: DType, shape: TensorShape, name: str | None = None) -> SymbolicTensor:
+        """Add a tensor whose value is fed."""
 
     def naming(self, operands: dict[int, str]) -> AbstractContextManager[None]:
         """Name the constants made of operands, which ``id`` identifies, in a ``with`` block."""

@@ -7,8 +7,8 @@ from allotment.tf.keras.callbacks.offered import (
     LambdaCallback,
     LearningRateScheduler,
 )
-from allotment.tf.names.missing_names import module_getattr
+from allotment.tf.names.missing_names import refuse_other_names
 
 __all__ = ["Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler"]
 
-__getattr__ = module_getattr(__name__, __all__)
+refuse_other_names(__name__)

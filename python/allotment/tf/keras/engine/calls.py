@@ -15,6 +15,8 @@ class _Calls(threading.local):
     training: bool | None = None
     #: Whether the thread is inside the call of a layer.
     inside = False
+    #: Whether the call is recorded to learn the shapes of its outputs, and computes nothing.
+    tracing = False
 
     def __init__(self) -> None:
         #: The losses that each layer has added since the last outermost call; replicas share layers, not losses.

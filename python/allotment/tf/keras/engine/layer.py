@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.tf import nest
+from allotment.tf.graph.scratch import outside_scratch_graph
 from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.arguments import dtype_argument, shape_of_sample
 from allotment.tf.keras.engine.calls import calls, takes_training
@@ -14,8 +15,9 @@ from allotment.tf.keras.engine.layer_losses import LayerLosses
 from allotment.tf.keras.engine.names import snake_case, unique_name
 from allotment.tf.keras.engine.replicas import build_together
 from allotment.tf.keras.engine.symbolic import KerasTensor, Node, Shape, shapes_of, symbolic_in
+from allotment.tf.keras.engine.tracing import outputs_by_tracing
 from allotment.tf.keras.engine.tracking import found_in, without_repeats
-from allotment.tf.keras.engine.trial import outputs_by_trial
+from allotment.tf.keras.engine.warnings import warn
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import as_dtype
@@ -127,9 +129,28 @@ class Layer(LayerLosses):
         """The shape of one sample, if this is the first layer of a model."""
         return None if self._sample_shape is None else shape_of_sample(self._sample_shape)
 
-    def build(self, input_shape: Any) -> None:  # noqa: ARG002 - subclasses use it
-        """Make the variables. Called once, before the first ``call``, with the shape of its first argument."""
+    def build(self, input_shape: Any) -> None:
+        """Make the variables. Called once, before the first ``call``, with the shape of its first argument.
+
+        A subclass that does not override it makes none here, and warns if its sublayers have none yet: they make their
+        variables when ``call`` calls them.
+        """
+        self._build_shape = input_shape
+        if self._builds_in_call():
+            warn(
+                f"`build()` was called on layer '{self.name}', however the layer does not have a `build()` method "
+                "implemented and it looks like it has unbuilt state. This will cause the layer to be marked as built, "
+                "despite not being actually built, which may cause failures down the line. Make sure to implement a "
+                "proper `build()` method."
+            )
         self.built = True
+
+    def _builds_in_call(self) -> bool:
+        """Whether ``call`` will make variables: of sublayers that ``build`` does not build."""
+        return type(self).build is Layer.build and any(not layer.built for layer in self._sublayers())
+
+    def _is_built_throughout(self) -> bool:
+        return all(layer.built for layer in self._with_sublayers())
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output from inputs."""
@@ -138,11 +159,11 @@ class Layer(LayerLosses):
     def compute_output_shape(self, input_shape: Any) -> Any:
         """Return the shape of the output for an input of this shape.
 
-        A subclass that does not override it is called with zeros.
+        For a subclass that does not override it, ``call`` is recorded in a graph that never runs.
         """
         inputs = tensors_of(input_shape, self.dtype)
         self._build_for(inputs)
-        return shapes_of(outputs_by_trial(self, (inputs,), {}))
+        return shapes_of(outputs_by_tracing(self, (inputs,), {}))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; with symbolic tensors, record the call as a part of a functional model.
@@ -182,7 +203,7 @@ class Layer(LayerLosses):
                 raise NotImplementedError(
                     f"Layer {self.name!r} computes a mask, which is not offered: layers pass no masks on"
                 )
-            if self.activity_regularizer is not None:
+            if self.activity_regularizer is not None and not calls.tracing:
                 self._regularize(outputs)
             return outputs
         finally:
@@ -199,7 +220,7 @@ class Layer(LayerLosses):
                     f"passed as a keyword argument: {value} (of type {type(value)})"
                 )
             value = to_tensor(value)
-        if not isinstance(value, EagerTensor):
+        if not isinstance(value, EagerTensor) and not calls.tracing:
             raise NotImplementedError(
                 f"Keras is for eager programs: layer {self.name!r} does not record in a graph"
             )
@@ -222,7 +243,9 @@ class Layer(LayerLosses):
         if self.input_spec is not None:
             self.input_spec.check(self.name, shape)
         self._build_shape = shape
-        self.build(shape)
+        if type(self).build is not Layer.build:
+            with outside_scratch_graph():
+                self.build(shape)
         # A `build` of the program need not set it.
         self.built = True
         if restoring.pending:
@@ -238,18 +261,33 @@ class Layer(LayerLosses):
 
     def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inputs = args[0] if args else next(iter(kwargs.values()))
+        was_built = self.built
         self._build_for(inputs)
         shape = shapes_of(inputs)
         if self.input_spec is not None:
             self.input_spec.check(self.name, shape)
         if type(self).compute_output_shape is Layer.compute_output_shape:
-            outputs = outputs_by_trial(self, args, kwargs)
+            outputs = outputs_by_tracing(self, args, kwargs)
         else:
+            if not was_built and self._builds_in_call():
+                self._build_layers(args, kwargs)
             first = symbolic_in((args, kwargs))[0]
             keeps = self.keeps_dtype and not as_dtype(first.dtype).is_floating
             outputs = tensors_of(self.compute_output_shape(shape), first.dtype if keeps else self.dtype)
         Node(self, args, kwargs, outputs)
         return outputs
+
+    def _build_layers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Let ``call`` build the sublayers."""
+        try:
+            outputs_by_tracing(self, args, kwargs)
+        except Exception as error:
+            warn(
+                f"Layer '{self.name}' looks like it has unbuilt state, but Keras is not able to trace the layer "
+                "`call()` in order to build it automatically. Implement the `def build(self, input_shape)` method of "
+                "the layer, which creates all variables used by the layer (e.g. by calling `layer.build()` on all its "
+                f"children layers). Exception encountered: ''{error}''"
+            )
 
     @property
     def compute_dtype(self) -> str:

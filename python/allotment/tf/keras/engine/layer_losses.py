@@ -35,12 +35,13 @@ class LayerLosses(LayerVariables):
         """
         added = nest.flatten(loss)
         for each in added:
-            if not isinstance(each, EagerTensor):
+            if not isinstance(each, EagerTensor) and not calls.tracing:
                 raise ValueError(
                     "`add_loss()` can only be called from inside `build()` or `call()`, on a tensor input. Received "
                     f"invalid value: {each}"
                 )
-        calls.losses.setdefault(self, []).extend(added)
+        if not calls.tracing:
+            calls.losses.setdefault(self, []).extend(added)
 
     def _regularize(self, outputs: Any) -> None:
         """Add the loss of the activity regularizer, divided by the batch size."""

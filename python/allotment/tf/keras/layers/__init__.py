@@ -11,7 +11,7 @@ from allotment.tf.keras.layers.merging import Add, Concatenate, add, concatenate
 from allotment.tf.keras.layers.normalization import BatchNormalization, LayerNormalization
 from allotment.tf.keras.layers.pooling import AveragePooling2D, GlobalAveragePooling2D, MaxPooling2D
 from allotment.tf.keras.layers.shaping import Flatten, Reshape
-from allotment.tf.names.missing_names import module_getattr
+from allotment.tf.names.missing_names import refuse_other_names
 
 # Other names in Keras.
 AvgPool2D = AveragePooling2D
@@ -48,4 +48,4 @@ __all__ = [
     "concatenate",
 ]
 
-__getattr__ = module_getattr(__name__, __all__)
+refuse_other_names(__name__)

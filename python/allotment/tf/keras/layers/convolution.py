@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from allotment.tf.keras.engine.arguments import channels_first, padding_argument, pair, positive
+from allotment.tf.keras.engine.calls import calls
 from allotment.tf.keras.engine.input_spec import InputSpec
 from allotment.tf.keras.engine.symbolic import Shape
 from allotment.tf.keras.layers.bases import KernelLayer
@@ -111,7 +112,7 @@ class Conv2D(KernelLayer):
             raise ValueError(
                 f"Layer {self.name!r} convolves {self.dtype}, and its input is {inputs._dtype.name}: cast it first"
             )
-        if self.padding == "VALID":
+        if self.padding == "VALID" and not calls.tracing:
             # Raises if the image is smaller than the filter.
             self.compute_output_shape(inputs._array.shape)
         form = "NCHW" if self.channels_first else "NHWC"

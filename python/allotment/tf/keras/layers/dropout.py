@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from allotment.tf.keras.engine.calls import calls
 from allotment.tf.keras.engine.replicas import PerReplicaNumber, replica_index, run_once
 from allotment.tf.keras.layers.bases import SameShapeLayer
+from allotment.tf.ops.array.array import identity
 from allotment.tf.ops.array.creation import zeros_like
 from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.arithmetic import multiply
@@ -50,6 +52,9 @@ class Dropout(SameShapeLayer):
             return inputs
         if self.rate == 1:
             return zeros_like(inputs)
+        if calls.tracing:
+            # Nothing is drawn, so that the numbers of later calls stay the same.
+            return identity(inputs)
         if self.seed is None:
             # Not in ``__init__``, which must not initialize devices.
             run_once(self._draw_seed)

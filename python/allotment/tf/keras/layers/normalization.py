@@ -4,6 +4,7 @@ from typing import Any
 
 from allotment.tf.keras import initializers
 from allotment.tf.keras.engine.arguments import refuse
+from allotment.tf.keras.engine.calls import calls
 from allotment.tf.keras.engine.input_spec import InputSpec
 from allotment.tf.keras.engine.precision import widened
 from allotment.tf.keras.engine.replicas import (
@@ -99,7 +100,7 @@ class BatchNormalization(NormalizationLayer):
         if not inputs._dtype.is_floating:
             # Integers are normalized in single precision, whatever the type of the layer.
             inputs = cast(inputs, float32)
-        samples = inputs._array.shape[0]
+        samples = 1 if calls.tracing else inputs._array.shape[0]
         mean, variance = (
             cast(kept.value(), inputs._dtype) for kept in (self.moving_mean, self.moving_variance)
         )
@@ -132,6 +133,8 @@ class BatchNormalization(NormalizationLayer):
         return cast(mean, inputs._dtype), cast(variance, inputs._dtype)
 
     def _update_averages(self, mean: EagerTensor, variance: EagerTensor, samples: int) -> None:
+        if calls.tracing:
+            return
         seen = mean_over_replicas((mean, variance), samples)
         for kept, value in zip((self.moving_mean, self.moving_variance), seen, strict=True):
             old = cast(kept.value(), value._dtype)

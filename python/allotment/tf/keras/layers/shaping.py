@@ -4,10 +4,12 @@ import math
 from typing import Any
 
 from allotment.tf.keras.engine.arguments import channels_first
+from allotment.tf.keras.engine.calls import calls
 from allotment.tf.keras.engine.input_spec import InputSpec
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.symbolic import Shape
 from allotment.tf.ops.array.layout import reshape, transpose
+from allotment.tf.ops.array.shapes import shape as shape_of
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -27,6 +29,8 @@ class Flatten(Layer):
         if self._is_channels_first and inputs.ndim > 1:
             # As if channels were the last axis.
             inputs = transpose(inputs, [0, *range(2, inputs.ndim), 1])
+        if calls.tracing:
+            return _traced(inputs, self.compute_output_shape(tuple(inputs.shape)))
         shape = inputs._array.shape
         return reshape(inputs, (shape[0], math.prod(shape[1:])))
 
@@ -34,6 +38,17 @@ class Flatten(Layer):
         """Return the batch and the product of the other lengths."""
         rest = input_shape[1:]
         return (input_shape[0], None if None in rest else math.prod(each or 0 for each in rest))
+
+
+def _traced(inputs: EagerTensor, lengths: Shape) -> EagerTensor:
+    """Reshape a tensor without a value; at most one length besides that of the batch may be unknown."""
+    first, *others = lengths
+    made = reshape(
+        inputs,
+        [shape_of(inputs)[0] if first is None else first, *(-1 if each is None else each for each in others)],
+    )
+    made.set_shape(lengths)
+    return made
 
 
 class Reshape(Layer):
@@ -52,6 +67,8 @@ class Reshape(Layer):
 
     def call(self, inputs: EagerTensor) -> EagerTensor:
         """Compute the output."""
+        if calls.tracing:
+            return _traced(inputs, self.compute_output_shape(tuple(inputs.shape)))
         # Without -1: a batch without samples has no unique length.
         return reshape(inputs, self.compute_output_shape(inputs._array.shape))
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from allotment.tf import nest
 from allotment.tf.keras.absent import lacks, refuse_unless_none
+from allotment.tf.keras.engine.calls import calls
 from allotment.tf.keras.engine.names import snake_case, unique_name
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.keras.engine.replicas import number_of_replicas
@@ -17,7 +18,9 @@ from allotment.tf.keras.losses.functions import (
     same_rank,
     sparse_categorical_crossentropy,
 )
+from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.constants import constant
+from allotment.tf.ops.array.shapes import size
 from allotment.tf.ops.math.arithmetic import multiply
 from allotment.tf.ops.math.division import divide_no_nan
 from allotment.tf.ops.reduction.reduce import reduce_sum
@@ -93,14 +96,15 @@ class Loss:
         return values, weights
 
     def _reduced(self, values: EagerTensor, weights: EagerTensor | None) -> EagerTensor:
-        shape = values._array.shape
-        if self.reduction in (None, "none") or shape in ((), (0,)):
+        if self.reduction in (None, "none") or not values.ndim or _is_empty(values):
             return values
         total = reduce_sum(values)
         if self.reduction == "sum":
             return total
         if self.reduction == "mean_with_sample_weight" and weights is not None:
             return divide_no_nan(total, reduce_sum(weights))
+        if calls.tracing:
+            return divide_no_nan(total, cast(size(values), self._dtype))
         return divide_no_nan(total, constant(values._array.size, self._dtype))
 
     def part(self, y_true: Any, y_pred: Any, sample_weight: Any, samples: int) -> EagerTensor:
@@ -119,6 +123,10 @@ class Loss:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}>"
+
+
+def _is_empty(values: EagerTensor) -> bool:
+    return not calls.tracing and values._array.shape == (0,)
 
 
 def _structure(values: Any, dtype: Any) -> Any:

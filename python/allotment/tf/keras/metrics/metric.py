@@ -5,6 +5,7 @@ from typing import Any
 
 from allotment.tf.keras import initializers
 from allotment.tf.keras.absent import lacks
+from allotment.tf.keras.engine.calls import calls
 from allotment.tf.keras.engine.names import snake_case, unique_name
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.keras.engine.replicas import PerReplicaNumber
@@ -141,6 +142,8 @@ class Sum(Metric):
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         """Add values, each times its weight."""
+        if calls.tracing:
+            return
         self._total.add(_weighted_sums(values, sample_weight, self._dtype, reduce_sum)[0])
 
     def result(self) -> EagerTensor:
@@ -157,6 +160,8 @@ class Mean(Metric):
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         """Add values with weights."""
+        if calls.tracing:
+            return
         self.add(*_weighted_sums(values, sample_weight, self._dtype, mean))
 
     def add(self, total: float, count: float) -> None:

@@ -3,8 +3,8 @@
 from allotment.tf.keras.models.functional import Functional
 from allotment.tf.keras.models.model import Model
 from allotment.tf.keras.models.sequential import Sequential
-from allotment.tf.names.missing_names import module_getattr
+from allotment.tf.names.missing_names import refuse_other_names
 
 __all__ = ["Functional", "Model", "Sequential"]
 
-__getattr__ = module_getattr(__name__, __all__)
+refuse_other_names(__name__)

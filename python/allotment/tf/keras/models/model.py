@@ -3,10 +3,9 @@
 from typing import Any, ClassVar
 
 from allotment.tf.keras.absent import lacks, refuse_unless_none
-from allotment.tf.keras.engine.layer import Layer, tensors_of
+from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.replicas import replica_index
 from allotment.tf.keras.engine.symbolic import Node, shapes_of
-from allotment.tf.keras.engine.trial import outputs_by_trial
 from allotment.tf.keras.models.summary import print_summary
 from allotment.tf.keras.models.weights_file import load_weights, save_weights
 from allotment.tf.keras.training.trainer import Trainer
@@ -58,18 +57,12 @@ class Model(Trainer):
 
     def _build_for(self, inputs: Any) -> None:
         # Without a ``build`` of its own, a model builds its layers when it calls them.
-        if type(self).build is Model.build:
+        if type(self).build is Layer.build:
             if not self.built:
                 self._build_shape = shapes_of(inputs)
                 self.built = True
         else:
             super()._build_for(inputs)
-
-    def build(self, input_shape: Any) -> None:
-        """Make all variables for inputs of this shape, or of these shapes, by a call with zeros."""
-        outputs_by_trial(self, (tensors_of(input_shape, self.dtype),), {})
-        self._build_shape = input_shape
-        self.built = True
 
     @property
     def layers(self) -> list[Layer]:

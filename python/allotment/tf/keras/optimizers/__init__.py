@@ -7,7 +7,7 @@ from allotment.tf.keras.absent import not_interpreted
 from allotment.tf.keras.optimizers import schedules
 from allotment.tf.keras.optimizers.optimizer import Optimizer
 from allotment.tf.keras.optimizers.rules import SGD, Adagrad, Adam, RMSprop
-from allotment.tf.names.missing_names import module_getattr
+from allotment.tf.names.missing_names import refuse_other_names
 
 _BY_NAME: Final[dict[str, Callable[..., Optimizer]]] = {
     "adagrad": Adagrad,
@@ -36,4 +36,4 @@ def get(identifier: Any) -> Any:
 
 __all__ = ["SGD", "Adagrad", "Adam", "Optimizer", "RMSprop", "get", "schedules"]
 
-__getattr__ = module_getattr(__name__, __all__)
+refuse_other_names(__name__)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from allotment.tf.names.missing_names import module_getattr
+from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.math.arithmetic import add, minimum, multiply, subtract
@@ -246,4 +246,4 @@ __all__ = [
     "PolynomialDecay",
 ]
 
-__getattr__ = module_getattr(__name__, __all__)
+refuse_other_names(__name__)

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from allotment.tf import nest
-from allotment.tf.keras import losses, metrics
 from allotment.tf.keras.engine.replicas import PerReplicaNumber, run_once
+from allotment.tf.keras.losses import lookup as loss_lookup
+from allotment.tf.keras.losses.loss import Loss
+from allotment.tf.keras.metrics import lookup as metric_lookup
 from allotment.tf.keras.metrics.metric import Metric
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.math.arithmetic import add, multiply
@@ -83,11 +85,11 @@ class CompiledLoss:
             )
         self._loss, self._weights, self._outputs = loss, loss_weights, outputs
         #: The loss of each output and its weight, or ``None``.
-        self._made: list[tuple[losses.Loss, float] | None] = []
+        self._made: list[tuple[Loss, float] | None] = []
         # Names are checked in ``compile`` unless they depend on the outputs.
         for each in nest.flatten(loss):
-            if not losses.depends_on_shapes(each):
-                losses.get(each)
+            if not loss_lookup.depends_on_shapes(each):
+                loss_lookup.get(each)
 
     def __call__(
         self, y: Any, y_pred: Any, sample_weight: Any, samples: int
@@ -174,7 +176,7 @@ class CompiledLoss:
 
     def _make(self, given: list[Any], true: list[Any], predicted: list[Any]) -> list[Any]:
         return [
-            None if pair is None else (losses.for_shapes(pair[0], own, made), pair[1])
+            None if pair is None else (loss_lookup.for_shapes(pair[0], own, made), pair[1])
             for pair, own, made in zip(given, true, predicted, strict=True)
         ]
 
@@ -206,8 +208,8 @@ class CompiledMetrics(Metric):
                     f"{argument}={given} of type {type(given)}"
                 )
             for each in nest.flatten(given or []):
-                if each is not None and not metrics.depends_on_shapes(each):
-                    metrics.get(each)
+                if each is not None and not metric_lookup.depends_on_shapes(each):
+                    metric_lookup.get(each)
 
     def _make(self, y: Any, y_pred: Any) -> None:
         predicted, true = nest.flatten(y_pred), self._true(y, y_pred)
@@ -216,7 +218,7 @@ class CompiledMetrics(Metric):
         for argument, given in self._given.items():
             wanted = self._by_output(argument, given, names)
             made[argument] = [
-                [metrics.for_shapes(each, own, output) for each in entry]
+                [metric_lookup.for_shapes(each, own, output) for each in entry]
                 for entry, own, output in zip(wanted, true, predicted, strict=False)
             ]
         self._named = _named(made, names)

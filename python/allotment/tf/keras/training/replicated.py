@@ -34,6 +34,11 @@ class Runner:
         #: The random numbers that all processes share that divide the same batches.
         self._common: Source | None = None
 
+    @property
+    def has_strategy(self) -> bool:
+        """Whether the steps run on the replicas of a strategy."""
+        return self._strategy is not None
+
     @classmethod
     def of_scope(cls) -> "Runner":
         """Make a runner for the strategy in force."""

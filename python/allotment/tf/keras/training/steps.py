@@ -186,18 +186,25 @@ class Steps(Layer):
             Values by name. With several replicas, values of ``metrics`` are over all of them, others are averaged. The
             value of ``compute_loss`` is the part of one replica: all parts add up to the loss.
         """
-        self._train(Batch(*data), self.trainable_weights)
+        self._train(Batch(*data))
         return self.get_metrics_result()
 
-    def _train(self, batch: Batch, variables: Sequence[Variable]) -> None:
+    def _train(self, batch: Batch, variables: Sequence[Variable] | None = None) -> None:
+        """Train the variables with a batch; without them those of the model, which the first call may make."""
         x, y, sample_weight = batch
-        if not variables:
+        if variables is None and self._is_built_throughout():
+            variables = self.trainable_weights
+        if variables is not None and not variables:
             self._test(batch, training=True)
             return
         with GradientTape() as tape:
             y_pred = self(x, training=True)
             loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
         self._track(loss, y_pred)
+        variables = self.trainable_weights if variables is None else variables
+        if not variables:
+            self._update_metrics(y, y_pred, sample_weight)
+            return
         gradients = tape.gradient(loss, variables)
         if batch.rows == 0:
             # The mean of no samples is NaN, and so are the gradients: they must not count.

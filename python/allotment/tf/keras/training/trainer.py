@@ -15,6 +15,8 @@ from allotment.tf.keras.callbacks.base import Callback, CallbackList, Logs
 from allotment.tf.keras.callbacks.offered import History
 from allotment.tf.keras.engine.arguments import positive
 from allotment.tf.keras.engine.replicas import synchronize_copies
+from allotment.tf.keras.engine.symbolic import KerasTensor
+from allotment.tf.keras.engine.tracing import outputs_by_tracing
 from allotment.tf.keras.engine.warnings import warn
 from allotment.tf.keras.training.data import (
     Arrays,
@@ -263,10 +265,15 @@ class Trainer(Steps):
         if _has_default_step(self):
             # Collecting the variables takes as long as a small layer does.
             found: dict[str, list[Variable]] = {}
-            # The result of the default step is not used: the metrics have it.
-            return lambda batch: self._train(
-                batch, found.get("all") or found.setdefault("all", self.trainable_weights)
-            )
+
+            def train(batch: Batch) -> None:
+                # The result of the default step is not used: the metrics have it.
+                self._train(batch, found.get("all"))
+                if not found:
+                    # Now that the first call has made them.
+                    found["all"] = self.trainable_weights
+
+            return train
         return lambda batch: flat_logs(self.train_step(batch.as_data()))
 
     def _test_step(self) -> Callable[[Batch], Any]:
@@ -288,7 +295,7 @@ class Trainer(Steps):
     def _prepare(self, batch: Batch) -> None:
         """Make the variables if there are none, and check once that the replicas can train them."""
         with self._runner.scope():
-            if not self.built:
+            if not self.built or not (self._is_checked or self._is_built_throughout()):
                 self._build_with(batch)
         if self._is_inconsistent:
             synchronize_copies([*self.weights, *optimizer_variables(self.optimizer)])
@@ -298,8 +305,29 @@ class Trainer(Steps):
             self._is_checked = True
 
     def _build_with(self, batch: Batch) -> None:
-        """Make the variables of all layers by a call with one sample."""
-        self(nest.map_structure(to_tensor, batch.part(0, batch.rows).x), training=False)
+        """Make the variables of all layers by tracing ``call``, for the replicas of a strategy.
+
+        Without a strategy, the first step makes them.
+
+        Raises:
+            RuntimeError: ``call`` cannot be traced.
+        """
+        if not self._runner.has_strategy:
+            return
+        samples = nest.map_structure(to_tensor, batch.part(0, batch.rows).x)
+        inputs = nest.map_structure(lambda each: KerasTensor(tuple(each.shape), each.dtype), samples)
+        self._build_for(inputs)
+        try:
+            outputs_by_tracing(self, (inputs,), {"training": False})
+        except ValueError:
+            raise
+        except Exception as error:
+            raise RuntimeError(
+                "Unable to automatically build the model. Please build it yourself before calling "
+                "fit/evaluate/predict. A model is 'built' when its variables have been created and its `self.built` "
+                "attribute is True. Usually, calling the model on a batch of data is the right way to build it.\n"
+                f"Exception encountered:\n'{error}'"
+            ) from error
 
     def _all_logs(self, results: list[Any]) -> Logs:
         """Return losses and metrics over the replicas of all processes, which all have to call this."""

@@ -12,6 +12,7 @@ from allotment.tf.dispatch import thread
 from allotment.tf.errors import OperatorNotAllowedInGraphError
 from allotment.tf.ops.array.array import get_static_value, is_tensor
 from allotment.tf.ops.control.assert_op import Assert
+from allotment.tf.ops.control.traced import after_loop, is_traced, one_of
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output
@@ -54,6 +55,8 @@ def cond(
     for what, function in (("true_fn", true_fn), ("false_fn", false_fn)):
         if not callable(function):
             raise TypeError(f"'{what}' must be callable.")
+    if is_traced(pred):
+        return one_of(pred, [true_fn(), false_fn()])
     return true_fn() if _decided("tf.cond", pred) else false_fn()
 
 
@@ -81,6 +84,10 @@ def case(
             raise TypeError(f"fn for pred {condition} must be callable.")
     if default is not None and not callable(default):
         raise TypeError("default must be callable.")
+    traced = [condition for condition, _ in pred_fn_pairs if is_traced(condition)]
+    if traced:
+        functions = [function for _, function in pred_fn_pairs] + ([] if default is None else [default])
+        return one_of(traced[0], [function() for function in functions])
     for condition, function in pred_fn_pairs:
         if _decided("tf.case", condition):
             return function()
@@ -114,6 +121,9 @@ def switch_case(
             f"branch indices (keys) must form contiguous range of [0 to {len(keys)}) but found {{{found}}}"
         )
     functions = [function for _, function in pairs]
+    if is_traced(branch_index):
+        every = functions if default is None else [*functions, default]
+        return one_of(branch_index, [function() for function in every])
     number = int(_decided("tf.switch_case", branch_index))
     if 0 <= number < len(functions):
         return functions[number]()
@@ -141,7 +151,7 @@ def while_loop(
         TypeError: The first two are no functions, or ``parallel_iterations`` is not positive.
         ValueError: There are no values to begin with, or ``body`` returns another structure.
     """
-    values, _ = repeat(cond, body, loop_vars, parallel_iterations, maximum_iterations, packs=False)
+    values, _ = repeat(cond, body, loop_vars, parallel_iterations, maximum_iterations, shape_invariants, packs=False)
     return values
 
 
@@ -151,6 +161,7 @@ def repeat(
     loop_vars: Any,
     parallel_iterations: int,
     maximum_iterations: Any,
+    shape_invariants: Any = None,
     *,
     packs: bool,
 ) -> tuple[Any, bool]:
@@ -162,6 +173,7 @@ def repeat(
         loop_vars: The values to begin with.
         parallel_iterations: Checked only.
         maximum_iterations: The largest number of calls of ``body``, or ``None``.
+        shape_invariants: The shapes of the values while the loop is traced; elsewhere without effect.
         packs: Eagerly, take what ``body`` returns for one value as that value alone, where it is no sequence. In a
             graph that holds in any case.
 
@@ -186,7 +198,12 @@ def repeat(
         return values, True
     packs = in_graph or (packs and len(loop_vars) == 1)
     values, alone, rounds = loop_vars, False, 0
-    while _decided("tf.while_loop", cond(*values)):
+    while True:
+        condition = cond(*values)
+        if is_traced(condition):
+            return after_loop(values, body, shape_invariants)
+        if not _decided("tf.while_loop", condition):
+            break
         if maximum_iterations is not None and rounds >= maximum_iterations:
             break
         values = body(*values)

@@ -7,13 +7,14 @@ from allotment import errors
 from allotment.tf import nest
 from allotment.tf.ops.array.creation import zeros
 from allotment.tf.ops.array.joining import stack
+from allotment.tf.ops.control.traced import is_traced, repeated
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import DType, as_dtype
 from allotment.tf.tensors.tensor import EagerTensor
 
 
-def _slices(elems: Any) -> tuple[list[EagerTensor], int]:
-    """The tensors of a structure and the length of their first axes."""
+def _slices(elems: Any) -> tuple[list[EagerTensor], int | None]:
+    """The tensors of a structure and the length of their first axes; ``None`` while a function is traced."""
     flat = [to_tensor(each) for each in nest.flatten(elems)]
     if not flat:
         raise ValueError(
@@ -23,7 +24,7 @@ def _slices(elems: Any) -> tuple[list[EagerTensor], int]:
     if any(not tensor.ndim for tensor in flat):
         raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
     count = flat[0].shape[0]
-    if count is None:
+    if count is None and not is_traced(flat[0]):
         raise ValueError(
             f"the function is called once for each slice, and how many {flat[0]!r} has must be known when the graph is "
             "built. Give placeholders a full shape, or use `set_shape`."
@@ -67,7 +68,7 @@ def map_fn(
         kinds = nest.map_structure(lambda each: as_dtype(getattr(each, "dtype", each)), signature)
     flat_kinds: list[DType] = nest.flatten(kinds)
     columns: list[list[EagerTensor]] = [[] for _ in flat_kinds]
-    for index in range(count):
+    for index in range(1 if count is None else count):
         result = fn(nest.pack_sequence_as(elems, [tensor[index] for tensor in tensors]))
         nest.assert_same_structure(kinds, result, check_types=False)
         for column, kind, value in zip(columns, flat_kinds, nest.flatten(result), strict=True):
@@ -79,6 +80,8 @@ def map_fn(
                     f"TensorArray dtype is {kind.name} but Op is trying to write dtype {made._dtype.name} ",
                 )
             column.append(made)
+    if count is None:
+        return nest.pack_sequence_as(kinds, [repeated(column[0], tensors[0]) for column in columns])
     pairs = zip(columns, flat_kinds, strict=True)
     stacked = [stack(column) if column else zeros([0], kind) for column, kind in pairs]
     return nest.pack_sequence_as(kinds, stacked)
@@ -86,7 +89,8 @@ def map_fn(
 
 def _fold(fn: Callable[..., Any], elems: Any, initializer: Any, backwards: bool) -> tuple[Any, list[Any]]:
     tensors, count = _slices(elems)
-    order = list(range(count))[:: -1 if backwards else 1]
+    # While a function is traced, the first slice stands for all.
+    order = list(range(2 if count is None else count))[:: -1 if backwards else 1]
     parts = [nest.pack_sequence_as(elems, [tensor[index] for tensor in tensors]) for index in order]
     so_far: list[Any] = []
     if initializer is None:
@@ -141,6 +145,8 @@ def scan(
 ) -> Any:
     """As ``foldl``, but return all that the function returned, stacked. As ``tf.scan``."""
     last, values = _fold(fn, elems, initializer, reverse)
+    if is_traced(nest.flatten(elems)[0]) and nest.flatten(elems)[0].shape[0] is None:
+        return nest.map_structure(lambda each: repeated(each, nest.flatten(elems)[0]), last)
     flat = [nest.flatten(value) for value in (values[::-1] if reverse else values)]
     return nest.pack_sequence_as(last, [stack(column) for column in zip(*flat, strict=True)])
 

@@ -76,6 +76,8 @@ def assign(storage: Storage, value: EagerTensor, name: str | None) -> None:
     """Give a storage another value; the old one is freed unless it has other references."""
     placement = current_placement()
     placement.check(_assign.name, name)
+    if not placement.changes_variables:
+        return
     given = run_on(placement, storage.device, _assign, (value,), name=name)
     with storage.lock:
         storage.array = given._array
@@ -173,10 +175,12 @@ ASSIGN_PART: Final = operation("ResourceStridedSliceAssign", _part_assigned, sha
 
 def change(row: Operation, storage: Storage, *inputs: Any, name: str | None = None) -> None:
     """Run an operation that changes a storage: tensors first, then its own arguments."""
-    tensors = tuple(each for each in inputs if isinstance(each, EagerTensor))
-    others = inputs[len(tensors) :]
     placement = current_placement()
     placement.check(row.name, name)
+    if not placement.changes_variables:
+        return
+    tensors = tuple(each for each in inputs if isinstance(each, EagerTensor))
+    others = inputs[len(tensors) :]
     check_types(row, tensors, name, pinned=True)
     with storage.lock:
         made = run_on(placement, storage.device, row, tensors, *others, storage, name=name)
