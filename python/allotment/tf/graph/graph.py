@@ -15,11 +15,28 @@ from allotment.tf.graph.nodes.rows import NO_OP, PLACEHOLDER
 from allotment.tf.graph.recording import operators as _operators  # noqa: F401 - attaches operators to tensors
 from allotment.tf.graph.recording.recording import Recording
 from allotment.tf.graph.variables.graph_variable import GraphVariable
+from allotment.tf.names.absent_methods import lacks
 from allotment.tf.ops.table import Operation as Row
 from allotment.tf.tensors.dtype import DType
 from allotment.tf.tensors.tensor_shape import TensorShape
 
 
+@lacks(
+    "as_graph_def",
+    "building_function",
+    "collections",
+    "container",
+    "create_op",
+    "get_name_scope",
+    "gradient_override_map",
+    "graph_def_versions",
+    "is_feedable",
+    "is_fetchable",
+    "op_def_for_type",
+    "prevent_feeding",
+    "prevent_fetching",
+    "switch_to_thread_local",
+)
 class Graph(NodeLookup, Collections):
     """Operations that are recorded instead of run, for a session to run them. As ``tf.Graph``."""
 

@@ -62,11 +62,13 @@ class _TracedPart(SymbolicTensor):
     """A slice of an eager variable: ``assign`` has no effect."""
 
     __slots__ = ("_variable", "_whole")
+    _variable: Variable
+    _whole: SymbolicTensor
 
     @property
     def _key(self) -> SymbolicTensor:
         # For gradients it is the same tensor.
-        return self._whole  # type: ignore[no-any-return]
+        return self._whole
 
     def assign(self, value: Any, name: str | None = None) -> Any:
         """Return the variable."""
@@ -103,7 +105,7 @@ class ScratchGraph(Graph):
         recorder = state.recorder
         state.set_recorder(None)
         state.strategy = None
-        state.set_graph(self)  # type: ignore[arg-type]
+        state.set_graph(self)
         try:
             yield
         finally:
@@ -127,7 +129,7 @@ def outside_scratch_graph() -> Iterator[None]:
     try:
         yield
     finally:
-        state.set_graph(graph)  # type: ignore[arg-type]
+        state.set_graph(graph)
         state.strategy = None
         state.set_recorder(recorder)
 

@@ -27,6 +27,7 @@ from allotment.tf.graph.running.placing import in_log_order, place
 from allotment.tf.graph.running.program import Program, build
 from allotment.tf.graph.running.state import State
 from allotment.tf.graph.running.tracing import Tracer
+from allotment.tf.names.absent_methods import lacks
 
 _incarnations: Final = itertools.count(1)
 
@@ -38,6 +39,7 @@ def get_default_session() -> "BaseSession | None":
     return cast(BaseSession, stack[-1]) if stack else None
 
 
+@lacks("partial_run", "partial_run_setup")
 class BaseSession:
     """The common part of both kinds of session: it places its graph and runs parts of it.
 
@@ -247,6 +249,7 @@ class BaseSession:
         return self._placed
 
 
+@lacks("reset")
 class Session(BaseSession):
     """Runs a graph. As ``tf.compat.v1.Session``; ``with`` makes it the default and closes it at the end."""
 

@@ -1,38 +1,7 @@
-"""Names and arguments of Keras that are not offered, and the look-up of objects by name."""
+"""Arguments of Keras that are not offered, and the look-up of objects by name."""
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn, TypeVar
-
-from allotment.tf.names.missing_names import NotOfferedError
-
-_Class = TypeVar("_Class")
-
-
-class Absent:
-    """A method of a class of Keras that is not offered."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: object, owner: type) -> NoReturn:
-        names = ", ".join(
-            name
-            for name in dir(owner)
-            if not name.startswith("_") and not isinstance(inspect.getattr_static(owner, name), Absent)
-        )
-        raise NotOfferedError(f"{owner.__name__}.{self._name} is not offered. Available: {names}.")
-
-
-def lacks(*names: str) -> Callable[[type[_Class]], type[_Class]]:
-    """Make a class decorator that refuses methods of Keras by name; a subclass of the program may define them."""
-
-    def mark(owner: type[_Class]) -> type[_Class]:
-        for name in names:
-            setattr(owner, name, Absent(name))
-        return owner
-
-    return mark
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 
 def not_interpreted(what: str, identifier: object, offered: Iterable[str]) -> ValueError:
@@ -78,4 +47,4 @@ def refuse_unless_none(owner: str, **arguments: object) -> None:
             )
 
 
-__all__ = ["Absent", "lacks", "look_up", "not_interpreted", "refuse_unless_none"]
+__all__ = ["look_up", "not_interpreted", "refuse_unless_none"]

@@ -105,6 +105,8 @@ def get(identifier: Any) -> Any:
     Raises:
         ValueError: Unknown.
     """
+    if isinstance(identifier, dict) and identifier.get("class_name") in _BY_ANY_NAME:
+        return _BY_ANY_NAME[identifier["class_name"]](**identifier.get("config", {}))
     return (
         None
         if identifier is None

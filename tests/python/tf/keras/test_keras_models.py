@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment.tf import keras
+from allotment.tf import GradientTape, keras
 from allotment.tf.keras import layers
 from allotment.tf.ops.array.constants import constant
 from support.tf.tensors import check
@@ -185,18 +185,18 @@ def test_a_model_of_ones_own_is_built_for_a_shape() -> None:
 
 SUMMARY = """\
 Model: "sequential"
-┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━┓
-┃ Layer (type)                      ┃ Output Shape            ┃        Param # ┃
-┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━┩
-│ conv2d (Conv2D)                   │ (None, 6, 6, 4)         │             40 │
-├───────────────────────────────────┼─────────────────────────┼────────────────┤
-│ batch_normalization               │ (None, 6, 6, 4)         │             16 │
-│ (BatchNormalization)              │                         │                │
-├───────────────────────────────────┼─────────────────────────┼────────────────┤
-│ flatten (Flatten)                 │ (None, 144)             │              0 │
-├───────────────────────────────────┼─────────────────────────┼────────────────┤
-│ dense (Dense)                     │ (None, 10)              │          1,450 │
-└───────────────────────────────────┴─────────────────────────┴────────────────┘
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━┓
+┃ Layer (type)                    ┃ Output Shape           ┃       Param # ┃
+┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━┩
+│ conv2d (Conv2D)                 │ (None, 6, 6, 4)        │            40 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ batch_normalization             │ (None, 6, 6, 4)        │            16 │
+│ (BatchNormalization)            │                        │               │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ flatten (Flatten)               │ (None, 144)            │             0 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ dense (Dense)                   │ (None, 10)             │         1,450 │
+└─────────────────────────────────┴────────────────────────┴───────────────┘
  Total params: 1,506 (5.88 KB)
  Trainable params: 1,498 (5.85 KB)
  Non-trainable params: 8 (32.00 B)
@@ -300,13 +300,45 @@ def test_models_that_cannot_be(make: Any, text: str) -> None:
         make()
 
 
-def test_a_class_of_ones_own_with_inputs_and_outputs_is_not_offered() -> None:
+def test_a_class_of_ones_own_with_inputs_and_outputs_trains_by_its_own_step() -> None:
     class Mine(keras.Model):
-        pass
+        def train_step(self, data: Any) -> Any:
+            x, y = data
+            with GradientTape() as tape:
+                predicted = self(x, training=True)
+                loss = self.compute_loss(x=x, y=y, y_pred=predicted)
+            gradients = tape.gradient(loss, self.trainable_variables)
+            self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
+            for metric in self.metrics:
+                if metric.name == "loss":
+                    metric.update_state(loss)
+                else:
+                    metric.update_state(y, predicted)
+            return {metric.name: metric.result() for metric in self.metrics}
 
-    x = keras.Input((1,))
-    with pytest.raises(NotImplementedError, match="a class of your own with `inputs` and `outputs`"):
-        Mine(inputs=x, outputs=layers.Dense(1)(x))
+    class Made(Mine):
+        def __init__(self, units: int) -> None:
+            start = keras.Input((3,))
+            super().__init__(inputs=start, outputs=layers.Dense(units)(start), name="made")
+            self.units = units
+
+    start = keras.Input((3,))
+    model = Mine(start, layers.Dense(1, kernel_initializer="ones")(start))
+    model.compile("sgd", "mse", metrics=["mae"])
+    samples = np.arange(12.0).reshape(4, 3).astype(np.float32) / 10
+    found = model.fit(samples, samples[:, :1], epochs=2, verbose=0, batch_size=2, shuffle=False)
+    # TensorFlow 2.21 finds the same.
+    np.testing.assert_allclose(found.history["loss"], [1.8498, 1.5674], rtol=1e-4)
+    assert isinstance(model, keras.Model)
+    assert (len(model.layers), model.input_shape) == (2, (None, 3))
+    one, other = Made(2), Made(4)
+    assert (one.name, one.output_shape, other.output_shape) == ("made", (None, 2), (None, 4))
+    assert (one.units, len(one.weights)) == (2, 2)
+
+    class Other(keras.Model):
+        """Not a functional one, though another class is."""
+
+    assert not Other().built
 
 
 def test_names_are_counted() -> None:

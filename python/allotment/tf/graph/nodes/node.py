@@ -13,6 +13,7 @@ from allotment.tf.graph.nodes.default_session import Runner, session_for
 from allotment.tf.graph.nodes.names import Names
 from allotment.tf.graph.nodes.node_def import AttrValue, NodeDef, attribute_values
 from allotment.tf.graph.nodes.valueless import ValuelessTensor
+from allotment.tf.names.absent_methods import lacks
 from allotment.tf.ops.inference.abstract import Abstract
 from allotment.tf.ops.inference.known_values import constant_value
 from allotment.tf.ops.inference.symbolic import Known
@@ -21,6 +22,7 @@ from allotment.tf.tensors.dtype import DType
 from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
 
 
+@lacks("experimental_set_type", "from_node_def", "op_def", "traceback")
 class Operation:
     """A node: a row of the operation table with its inputs and arguments. As ``tf.Operation``.
 

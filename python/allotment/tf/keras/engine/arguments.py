@@ -15,6 +15,9 @@ def dtype_argument(dtype: Any) -> DType:
         NotOfferedError: A mixed-precision policy.
         ValueError: Not a type.
     """
+    if isinstance(dtype, dict):
+        # As ``get_config`` tells it.
+        dtype = dtype.get("config", {}).get("name", dtype)
     if isinstance(dtype, str) and dtype.startswith("mixed_"):
         raise NotOfferedError(
             f"dtype={dtype!r} is not offered: the variables of a layer are of the type that it computes in. Available: "

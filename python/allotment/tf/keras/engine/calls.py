@@ -2,7 +2,7 @@
 
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -34,4 +34,25 @@ def takes_training(call: Callable[..., Any]) -> bool:
     return any(each.name == "training" or each.kind is each.VAR_KEYWORD for each in parameters)
 
 
-__all__ = ["calls", "takes_training"]
+@cache
+def _keywords(call: Callable[..., Any]) -> frozenset[str] | None:
+    """Return the names of the arguments of a layer's ``call``, ``None`` if it takes any."""
+    parameters = inspect.signature(call).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return None
+    return frozenset(each.name for each in parameters)
+
+
+def refuse_keywords(layer: Any, given: Iterable[str]) -> None:
+    """Refuse keywords that the ``call`` of a layer does not have, in the name of its class.
+
+    Raises:
+        TypeError: There is one.
+    """
+    known = _keywords(type(layer).call)
+    for name in given:
+        if known is not None and name not in known:
+            raise TypeError(f"{type(layer).__name__}.call() got an unexpected keyword argument {name!r}")
+
+
+__all__ = ["calls", "refuse_keywords", "takes_training"]

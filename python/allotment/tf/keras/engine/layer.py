@@ -7,9 +7,9 @@ import numpy as np
 
 from allotment.tf import nest
 from allotment.tf.graph.scratch import outside_scratch_graph
-from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.arguments import dtype_argument, shape_of_sample
-from allotment.tf.keras.engine.calls import calls, takes_training
+from allotment.tf.keras.engine.calls import calls, refuse_keywords, takes_training
+from allotment.tf.keras.engine.configured import Configured
 from allotment.tf.keras.engine.input_spec import InputSpec
 from allotment.tf.keras.engine.layer_losses import LayerLosses
 from allotment.tf.keras.engine.names import snake_case, unique_name
@@ -18,6 +18,7 @@ from allotment.tf.keras.engine.symbolic import KerasTensor, Node, Shape, shapes_
 from allotment.tf.keras.engine.tracing import outputs_by_tracing
 from allotment.tf.keras.engine.tracking import found_in, without_repeats
 from allotment.tf.keras.engine.warnings import warn
+from allotment.tf.names.absent_methods import lacks
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import as_dtype
@@ -43,14 +44,12 @@ _SET_BY_INIT: Final = frozenset(
 )
 
 #: Attributes without variables for checkpoints: symbolic tensors, and lists of variables that other attributes hold.
-_NO_PARTS: Final = ("nodes", "_weights", "_build_shape")
+_NO_PARTS: Final = ("nodes", "_weights", "_build_shape", "_plain_arguments")
 
 
 @lacks(
     "compute_mask",
     "supports_masking",
-    "get_config",
-    "from_config",
     "get_build_config",
     "build_from_config",
     "save_own_variables",
@@ -59,7 +58,7 @@ _NO_PARTS: Final = ("nodes", "_weights", "_build_shape")
     "dtype_policy",
     "quantize",
 )
-class Layer(LayerLosses):
+class Layer(LayerLosses, Configured):
     """A computation with variables. As ``keras.layers.Layer``.
 
     A subclass sets sublayers and plain values in ``__init__``, makes variables with ``add_weight`` in
@@ -76,12 +75,13 @@ class Layer(LayerLosses):
         ValueError: Another keyword.
     """
 
+    _has_config = True
     #: Whether the output has the type of the input, as that of a layer that only moves elements.
-    keeps_dtype = False
+    _keeps_dtype = False
     #: Whether floats are cast to the type of the layer.
-    casts_inputs = True
+    _casts_inputs = True
     #: Whether ``build`` may make variables.
-    makes_variables = True
+    _makes_variables = True
     #: Whether a subclass of the program defines ``compute_mask``.
     _computes_mask = False
 
@@ -125,7 +125,7 @@ class Layer(LayerLosses):
         return object.__getattribute__(self, name)
 
     @property
-    def sample_shape(self) -> Shape | None:
+    def _shape_of_sample(self) -> Shape | None:
         """The shape of one sample, if this is the first layer of a model."""
         return None if self._sample_shape is None else shape_of_sample(self._sample_shape)
 
@@ -193,6 +193,8 @@ class Layer(LayerLosses):
             kwargs["training"] = training
         elif "training" in kwargs:
             del kwargs["training"]
+        if kwargs:
+            refuse_keywords(self, kwargs)
         calls.training = training
         is_first, calls.inside = not calls.inside, True
         if is_first:
@@ -225,7 +227,7 @@ class Layer(LayerLosses):
                 f"Keras is for eager programs: layer {self.name!r} does not record in a graph"
             )
         wanted = self.dtype
-        is_other = self.casts_inputs and value._dtype.is_floating and value._dtype.name != wanted
+        is_other = self._casts_inputs and value._dtype.is_floating and value._dtype.name != wanted
         return cast(value, wanted) if is_other else value
 
     def _build_for(self, inputs: Any) -> None:
@@ -233,7 +235,7 @@ class Layer(LayerLosses):
         if self.built:
             return
         shape = shapes_of(inputs)
-        if not self.makes_variables or type(self).build is Layer.build:
+        if not self._makes_variables or type(self).build is Layer.build:
             # Without variables, replicas need not build it together.
             self._build_once(shape)
         else:
@@ -272,7 +274,7 @@ class Layer(LayerLosses):
             if not was_built and self._builds_in_call():
                 self._build_layers(args, kwargs)
             first = symbolic_in((args, kwargs))[0]
-            keeps = self.keeps_dtype and not as_dtype(first.dtype).is_floating
+            keeps = self._keeps_dtype and not as_dtype(first.dtype).is_floating
             outputs = tensors_of(self.compute_output_shape(shape), first.dtype if keeps else self.dtype)
         Node(self, args, kwargs, outputs)
         return outputs

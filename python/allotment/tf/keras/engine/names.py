@@ -10,7 +10,8 @@ _given: Final[Counter[str]] = Counter()
 
 
 def snake_case(name: str) -> str:
-    """Convert a class name: ``MaxPooling2D`` to ``max_pooling2d``."""
+    """Convert a class name: ``MaxPooling2D`` to ``max_pooling2d``, ``<lambda>`` to ``lambda``."""
+    name = re.sub(r"\W", "", name)
     apart = re.sub(r"(?<=.)(?=[A-Z][a-z0-9])|(?<=[a-z])(?=[A-Z])", "_", name)
     return re.sub("__+", "_", apart).lower()
 

@@ -130,6 +130,13 @@ class PerReplicaNumber:
             return self.own()
         return sum(self._numbers.values()) if self._over_processes is None else self._over_processes
 
+    def assign(self, amount: float) -> None:
+        """Set this replica's number; if none runs, let the sum over replicas be the amount."""
+        index = replica_index()
+        if index is None:
+            self._numbers.clear()
+        self._numbers[index or 0] = amount
+
     def reset(self) -> None:
         """Set all numbers to zero."""
         self._numbers.clear()

@@ -10,15 +10,18 @@ from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.symbolic import Shape
 from allotment.tf.keras.layers.bases import KernelLayer, SameShapeLayer
 from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.indexing.gathering import gather
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.linalg.products import matmul
 from allotment.tf.ops.linalg.tensor_products import tensordot
-from allotment.tf.ops.math.arithmetic import subtract
+from allotment.tf.ops.math.arithmetic import add, subtract
+from allotment.tf.ops.math.comparison import greater, less
 from allotment.tf.ops.math.real import exp
 from allotment.tf.ops.nn.layers import bias_add
 from allotment.tf.ops.nn.softmax import softmax
 from allotment.tf.ops.reduction.statistics import reduce_logsumexp
-from allotment.tf.tensors.dtype import int32, int64
+from allotment.tf.tensors.dtype import float16, int32, int64
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -129,11 +132,36 @@ class ReLU(Activation):
         super().__init__(lambda x: activations.relu(x, negative_slope, max_value, threshold), **kwargs)
 
 
-class Softmax(Activation):
+class Softmax(SameShapeLayer):
     """Softmax along an axis or several. As ``keras.layers.Softmax``."""
 
     def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
-        super().__init__(lambda x: _softmax(x, axis), **kwargs)
+        super().__init__(**kwargs)
+        self.axis = axis
+        self.built = True
+
+    def call(self, inputs: Any, mask: Any = None) -> Any:
+        """Compute the output.
+
+        Args:
+            inputs: A tensor.
+            mask: True for the elements that count, of a shape that broadcasts to that of the inputs; the others get 0.
+
+        Raises:
+            ValueError: The mask has another shape.
+        """
+        if mask is None:
+            return _softmax(inputs, self.axis)
+        mask = to_tensor(mask)
+        pairs = zip(reversed(mask.shape), reversed(inputs.shape), strict=False)
+        if mask.ndim > inputs.ndim or any(None not in (a, b) and a not in (1, b) for a, b in pairs):
+            raise ValueError(
+                "The `mask` must be broadcastable to `inputs`. Each mask dimension must be 1 or match the "
+                f"corresponding input dimension. Received: inputs.shape={inputs.shape}, mask.shape={mask.shape}"
+            )
+        counts = mask if mask.dtype.is_bool else greater(mask, cast(0.5, mask.dtype))
+        lowest = cast(-3e4 if inputs._dtype is float16 else -1e9, inputs._dtype)
+        return where(counts, _softmax(where(counts, inputs, lowest), self.axis), cast(0.0, inputs._dtype))
 
 
 def _softmax(x: EagerTensor, axis: Any) -> EagerTensor:
@@ -185,8 +213,9 @@ class Embedding(Layer):
         self.built = True
 
     def call(self, inputs: EagerTensor) -> EagerTensor:
-        """Compute the output."""
-        return gather(self.embeddings, inputs if inputs._dtype in (int32, int64) else cast(inputs, int32))
+        """Compute the output; negative indices count from the end."""
+        indices = inputs if inputs._dtype in (int32, int64) else cast(inputs, int32)
+        return gather(self.embeddings, where(less(indices, 0), add(indices, self.input_dim), indices))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         """Return the input's shape with an axis for the vectors."""

@@ -11,7 +11,7 @@ from allotment.tf.keras.layers.bases import SameShapeLayer
 class InputLayer(SameShapeLayer):
     """The layer of a model's input. ``Input`` makes one and returns its symbolic tensor."""
 
-    keeps_dtype = True
+    _keeps_dtype = True
 
     def __init__(
         self,

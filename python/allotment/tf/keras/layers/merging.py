@@ -14,8 +14,8 @@ from allotment.tf.tensors.tensor import EagerTensor
 class Add(Layer):
     """The sum of tensors, which broadcast except along the batch. As ``keras.layers.Add``."""
 
-    keeps_dtype = True
-    makes_variables = False
+    _keeps_dtype = True
+    _makes_variables = False
 
     def build(self, input_shape: Any) -> None:
         """Check the shapes.
@@ -75,8 +75,8 @@ def _length(a: int | None, b: int | None, one: Shape, other: Shape) -> int | Non
 class Concatenate(Layer):
     """The concatenation of tensors along an axis. As ``keras.layers.Concatenate``."""
 
-    keeps_dtype = True
-    makes_variables = False
+    _keeps_dtype = True
+    _makes_variables = False
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -156,7 +156,7 @@ class LayerNormalization(NormalizationLayer):
         **kwargs: Arguments of ``Layer``; constraints are not offered.
     """
 
-    casts_inputs = False
+    _casts_inputs = False
 
     def __init__(
         self,

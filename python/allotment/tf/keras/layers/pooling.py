@@ -18,7 +18,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 class _Pooling2D(Layer):
     """The base of layers that reduce each window of each channel to a number."""
 
-    keeps_dtype = True
+    _keeps_dtype = True
     pool: ClassVar[Callable[..., EagerTensor]]
 
     def __init__(

@@ -16,7 +16,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 class Flatten(Layer):
     """Reshapes each sample to a vector. As ``keras.layers.Flatten``."""
 
-    keeps_dtype = True
+    _keeps_dtype = True
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -54,7 +54,7 @@ def _traced(inputs: EagerTensor, lengths: Shape) -> EagerTensor:
 class Reshape(Layer):
     """Reshapes each sample; at most one length may be -1. As ``keras.layers.Reshape``."""
 
-    keeps_dtype = True
+    _keeps_dtype = True
 
     def __init__(self, target_shape: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.tf import nest
-from allotment.tf.keras.absent import lacks, refuse_unless_none
+from allotment.tf.keras.absent import refuse_unless_none
 from allotment.tf.keras.engine.calls import calls
 from allotment.tf.keras.engine.names import snake_case, unique_name
 from allotment.tf.keras.engine.precision import converted
@@ -18,6 +18,7 @@ from allotment.tf.keras.losses.functions import (
     same_rank,
     sparse_categorical_crossentropy,
 )
+from allotment.tf.names.absent_methods import lacks
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.array.shapes import size

@@ -1,15 +1,17 @@
 """The base class of metrics, sums and means. Their state is a number for each replica in host memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from allotment.tf.keras import initializers
-from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.calls import calls
 from allotment.tf.keras.engine.names import snake_case, unique_name
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.keras.engine.replicas import PerReplicaNumber
+from allotment.tf.keras.engine.tracking import found_in, without_repeats
 from allotment.tf.keras.losses.functions import mean, same_rank
+from allotment.tf.keras.metrics.number_variable import NumberVariable
+from allotment.tf.names.absent_methods import lacks
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.array.creation import zeros
@@ -45,6 +47,9 @@ class Metric:
         self.name = name or unique_name(snake_case(type(self).__name__))
         self._dtype: DType = as_dtype(dtype or "float32")
         self._numbers: list[PerReplicaNumber] = []
+        self._number_names: list[str] = []
+        #: The numbers as variables, once a program has asked for them.
+        self._number_variables: list[NumberVariable] = []
         #: The variables that ``add_weight`` made.
         self._added: list[Variable] = []
 
@@ -84,13 +89,26 @@ class Metric:
 
     @property
     def variables(self) -> list[Variable]:
-        """The variables that ``add_weight`` made."""
-        return list(self._added)
+        """The state as variables: the metric's own, and those of the metrics among its attributes."""
+        if len(self._number_variables) < len(self._numbers):
+            self._number_variables = [
+                NumberVariable(number, self._dtype, f"{self.name}/{name}")
+                for name, number in zip(self._number_names, self._numbers, strict=True)
+            ]
+        inner = (variable for metric in self._inner() for variable in metric.variables)
+        return without_repeats(iter([*self._number_variables, *self._added, *inner]))
 
-    def _number(self) -> PerReplicaNumber:
+    def _inner(self) -> Iterator["Metric"]:
+        """Yield the metrics among the attributes."""
+        for each in found_in(self, Metric):
+            if each is not self:
+                yield each
+
+    def _number(self, name: str) -> PerReplicaNumber:
         """Make a number that ``reset_state`` sets to zero; cheaper than a variable."""
         number = PerReplicaNumber()
         self._numbers.append(number)
+        self._number_names.append(name)
         return number
 
     def _members(self) -> list["Metric"]:
@@ -99,7 +117,7 @@ class Metric:
 
     def _all_numbers(self) -> list[PerReplicaNumber]:
         """Return its numbers, and those of the metrics that it combines."""
-        return self._numbers
+        return [*self._numbers, *(number for each in self._inner() for number in each._all_numbers())]
 
     def update_state(self, *args: Any, **kwargs: Any) -> None:
         """Update the state with a batch."""
@@ -119,6 +137,8 @@ class Metric:
             number.reset()
         for variable in self._added:
             variable.assign(zeros(variable.shape, variable.dtype))
+        for metric in self._inner():
+            metric.reset_state()
 
     def reset_states(self) -> None:
         """Reset the state: the name of ``reset_state`` before Keras 3, which guides still use."""
@@ -138,7 +158,7 @@ class Sum(Metric):
 
     def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
         super().__init__(dtype, name)
-        self._total = self._number()
+        self._total = self._number("total")
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         """Add values, each times its weight."""
@@ -156,7 +176,7 @@ class Mean(Metric):
 
     def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
         super().__init__(dtype, name)
-        self._total, self._count = self._number(), self._number()
+        self._total, self._count = self._number("total"), self._number("count")
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         """Add values with weights."""

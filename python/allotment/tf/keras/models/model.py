@@ -2,13 +2,14 @@
 
 from typing import Any, ClassVar
 
-from allotment.tf.keras.absent import lacks, refuse_unless_none
+from allotment.tf.keras.absent import refuse_unless_none
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.replicas import replica_index
 from allotment.tf.keras.engine.symbolic import Node, shapes_of
 from allotment.tf.keras.models.summary import print_summary
 from allotment.tf.keras.models.weights_file import load_weights, save_weights
 from allotment.tf.keras.training.trainer import Trainer
+from allotment.tf.names.absent_methods import lacks
 
 
 @lacks(
@@ -22,7 +23,8 @@ class Model(Trainer):
     """A layer with methods for training. As ``keras.Model``.
 
     ``Model(inputs, outputs)`` makes a functional model of symbolic tensors. A subclass sets layers in ``__init__`` and
-    computes with them in ``call(inputs, training=None)``.
+    computes with them in ``call(inputs, training=None)``. A subclass with inputs and outputs is a functional model with
+    methods of its own, such as ``train_step``.
 
     Args:
         inputs: Symbolic tensors.
@@ -30,22 +32,22 @@ class Model(Trainer):
         name: The name.
     """
 
+    _has_config = True
     #: The class of ``Model(inputs, outputs)``, which ``functional.py`` sets: it derives from this one.
     _functional: ClassVar["type[Model]"]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> "Model":
         """Make a model; with inputs and outputs, a functional one."""
-        if cls is Model and (args or "inputs" in kwargs or "outputs" in kwargs):
-            return object.__new__(cls._functional)
-        return object.__new__(cls)
+        kind = cls._functional if cls is Model and _are_of_functional(args, kwargs) else cls
+        # Without the arguments: as in Keras, models of a program have their own ``get_config``, or no arguments.
+        return super().__new__(kind)  # type: ignore[no-any-return]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if args or "inputs" in kwargs or "outputs" in kwargs:
-            raise NotImplementedError(
-                f"{type(self).__name__}: a class of your own with `inputs` and `outputs` is not offered; set the "
-                "layers in `__init__`, compute in `call`, or make a plain `keras.Model(inputs, outputs)`"
-            )
-        super().__init__(**kwargs)
+        if _are_of_functional(args, kwargs):
+            _make_functional(type(self))
+            self._functional.__init__(self, *args, **kwargs)
+        else:
+            super().__init__(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; see ``Layer``."""
@@ -150,6 +152,21 @@ class Model(Trainer):
             ValueError: Not such a file, or it has other variables.
         """
         load_weights(self, filepath)
+
+
+def _are_of_functional(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether arguments of ``Model`` are those of a functional model."""
+    return len(args) + ("inputs" in kwargs) + ("outputs" in kwargs) >= 2
+
+
+def _make_functional(kind: type) -> None:
+    """Derive a subclass of ``Model`` from the class of functional models, as Keras does when one is first made."""
+    functional = Model._functional
+    if not issubclass(kind, functional):
+        kind.__bases__ = tuple(functional if base is Model else base for base in kind.__bases__)
+        for base in kind.__bases__:
+            if issubclass(base, Model):
+                _make_functional(base)
 
 
 __all__ = ["Model"]

@@ -70,8 +70,8 @@ class Sequential(Model, KnownEnds):
             self._layers.append(layer)
             self._ends = (layer.output, layer.output)
             return
-        if not self._layers and layer.sample_shape is not None:
-            self.add(Input(layer.sample_shape))
+        if not self._layers and layer._shape_of_sample is not None:
+            self.add(Input(layer._shape_of_sample))
         self._layers.append(layer)
         if self._ends is not None:
             self._ends = (self._ends[0], layer(self._ends[1]))

@@ -1,5 +1,6 @@
 """The table that ``Model.summary`` prints."""
 
+import shutil
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,8 +10,10 @@ from allotment.tf.keras.engine.layer_variables import elements_of
 from allotment.tf.keras.engine.symbolic import Node
 from allotment.tf.variables.variable import Variable
 
-#: The relative widths of the columns, without and with the column of connections.
-_SHARES = ((45, 33, 22), (28, 26, 18, 28))
+#: The ends of the columns relative to the width, without and with the column of connections.
+_ENDS = ((0.45, 0.8, 1.0), (0.3, 0.56, 0.74, 1.0))
+#: The largest width of the table, without and with the column of connections.
+_WIDTHS = (88, 108)
 
 
 def print_summary(
@@ -36,15 +39,18 @@ def print_summary(
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console(width=line_length, highlight=False)
-    if not console.is_terminal and line_length is None:
-        # A file has no width.
-        console = Console(width=80, highlight=False)
     connected = nodes is not None and _has_branches(layers, nodes)
     headings = ["Layer (type)", "Output Shape", "Param #", "Connected to"][: 4 if connected else 3]
-    table = Table(width=console.width, show_lines=True, header_style="bold")
-    for heading, share in zip(headings, _SHARES[connected], strict=True):
-        table.add_column(heading, ratio=share, justify="right" if heading == "Param #" else "left")
+    # As wide as in Keras, for a terminal of 80 columns if there is none.
+    columns = shutil.get_terminal_size().columns
+    width = line_length or min(_WIDTHS[connected], columns - 4)
+    ends = [int(end * width) for end in _ENDS[connected]]
+    if width < 4 * len(ends):
+        raise ValueError(f"Insufficient console width to print summary. Received: line_length={line_length}")
+    console = Console(width=max(columns, width), highlight=False)
+    table = Table(width=width, show_lines=True, header_style="bold")
+    for heading, start, end in zip(headings, [0, *ends], ends, strict=False):
+        table.add_column(heading, width=end - start, justify="right" if heading == "Param #" else "left")
     for layer in layers:
         row = [f"{layer.name} ({type(layer).__name__})", _shape(layer, nodes), _count(layer)]
         if connected:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from allotment.devices.device_scope import device
-from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.arguments import refuse
 from allotment.tf.keras.engine.names import snake_case, unique_name
 from allotment.tf.keras.engine.replicas import (
@@ -27,6 +26,7 @@ from allotment.tf.keras.optimizers.gradients import (
 )
 from allotment.tf.keras.optimizers.learning_rate import LearningRate, first_rate, rate_argument, single
 from allotment.tf.keras.optimizers.schedules import LearningRateSchedule
+from allotment.tf.names.absent_methods import lacks
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.array.creation import zeros_like

@@ -12,6 +12,7 @@ from allotment.tf.keras.metrics.metric import Metric
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.math.arithmetic import add, multiply
 from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.variables.variable import Variable
 
 
 class Outputs:
@@ -265,6 +266,11 @@ class CompiledMetrics(Metric):
                         metric.update_state(own, output)
                     else:
                         metric.update_state(own, output, sample_weight=weight)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables of all metrics."""
+        return [variable for metric in self._members() for variable in metric.variables]
 
     def _members(self) -> list[Metric]:
         return [metric for made in self._made.values() for entry in made for metric in entry]

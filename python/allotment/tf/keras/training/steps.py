@@ -28,6 +28,8 @@ from allotment.tf.variables.variable import Variable
 class Steps(Layer):
     """A layer with ``compile`` and with the steps that train, evaluate and predict with one batch."""
 
+    _has_config = True
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.compiled = False

@@ -46,6 +46,8 @@ from allotment.tf.variables.variable import Variable
 class Trainer(Steps):
     """A layer with ``fit``, ``evaluate`` and ``predict``."""
 
+    _has_config = True
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._runner = Runner.of_scope()
