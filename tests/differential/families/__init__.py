@@ -18,7 +18,7 @@ from families import (
     slices,
     texts,
 )
-from families.keras import callbacks, layers, losses, metrics, optimizers, training
+from families.keras import building, callbacks, layers, losses, metrics, optimizers, training
 from programs import Recipe
 
 _FAMILIES = (
@@ -33,6 +33,7 @@ _FAMILIES = (
     networks,
     texts,
     randoms,
+    building,
     callbacks,
     layers,
     losses,

@@ -42,7 +42,7 @@ def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: Any,
-    shape_invariants: Any = None,  # noqa: ARG001 - TensorFlow's signature
+    shape_invariants: Any = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,  # noqa: ARG001 - TensorFlow's signature
     swap_memory: bool = False,  # noqa: ARG001 - TensorFlow's signature
@@ -56,7 +56,7 @@ def while_loop(
         cond: Takes the values, returns whether to go on.
         body: Takes the values, returns the next ones.
         loop_vars: The values to begin with, in a list or tuple.
-        shape_invariants: Has no effect.
+        shape_invariants: The shapes of the values while Keras traces a layer; elsewhere without effect.
         parallel_iterations: Has no effect.
         back_prop: Has no effect.
         swap_memory: Has no effect.
@@ -74,7 +74,7 @@ def while_loop(
     """
     same = return_same_structure
     values, alone = control.repeat(
-        cond, body, loop_vars, parallel_iterations, maximum_iterations, packs=not same
+        cond, body, loop_vars, parallel_iterations, maximum_iterations, shape_invariants, packs=not same
     )
     if thread.state.graph is not None:
         flat = nest.flatten(values)

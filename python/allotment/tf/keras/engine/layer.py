@@ -1,4 +1,7 @@
-"""The base class of layers: how a layer is built, called, and recorded."""
+"""The base class of layers: how a layer is built, called, and recorded.
+
+Longer than 300 lines: it holds one public class with its documentation.
+"""
 
 from collections.abc import Iterator
 from typing import Any, Final

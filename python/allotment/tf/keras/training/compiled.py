@@ -1,4 +1,7 @@
-"""The losses and metrics of ``compile``, one or several for each output."""
+"""The losses and metrics of ``compile``, one or several for each output.
+
+Longer than 300 lines: both follow the same rules for names and positions of outputs.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -151,7 +151,9 @@ def while_loop(
         TypeError: The first two are no functions, or ``parallel_iterations`` is not positive.
         ValueError: There are no values to begin with, or ``body`` returns another structure.
     """
-    values, _ = repeat(cond, body, loop_vars, parallel_iterations, maximum_iterations, shape_invariants, packs=False)
+    values, _ = repeat(
+        cond, body, loop_vars, parallel_iterations, maximum_iterations, shape_invariants, packs=False
+    )
     return values
 
 
