@@ -1,10 +1,17 @@
 """Name scopes, which name a graph's nodes; eagerly they name nothing but can be asked for their names."""
 
+import inspect
+import sys
 import threading
+from collections.abc import Callable
+from functools import wraps
 from types import TracebackType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from allotment.tf.dispatch import thread
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class _Names(threading.local):
@@ -69,4 +76,38 @@ def get_current_name_scope() -> Any:
     return _names.stack[-1].removesuffix("/") if _names.stack else ""
 
 
-__all__ = ["get_current_name_scope", "name_scope"]
+def in_name_scope(default: str, last: str | None = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a function with a parameter ``name`` so that a graph has its nodes in a scope of that name.
+
+    The names are those that TensorFlow gives results, by which programs fetch them.
+
+    Args:
+        default: The name of the scope where none is given.
+        last: What the function gets as its name and calls its result: ``""`` for the name of the scope itself, ``None``
+            for that of its operation, or a name inside of the scope.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        parameters = inspect.signature(function).parameters
+        by_keyword = parameters["name"].kind is inspect.Parameter.KEYWORD_ONLY
+        place = sys.maxsize if by_keyword else list(parameters).index("name")
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            graph = thread.state.graph
+            if graph is None:
+                return function(*args, **kwargs)
+            given: Any = args[place] if len(args) > place else kwargs.get("name")
+            with graph.name_scope(given or default) as scope:
+                name = scope if last == "" else last
+                if len(args) > place:
+                    named: Any = (*args[:place], name, *args[place + 1 :])
+                    return function(*named, **kwargs)
+                return function(*args, **{**kwargs, "name": name})  # type: ignore[arg-type]
+
+        return call
+
+    return decorate
+
+
+__all__ = ["get_current_name_scope", "in_name_scope", "name_scope"]

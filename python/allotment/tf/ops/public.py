@@ -56,22 +56,24 @@ def binary(
     texts: Operation | None = None,
     pair: Callable[..., Any] = to_pair,
     truths: Callable[..., EagerTensor] | None = None,
+    called: str | None = None,
 ) -> Callable[..., EagerTensor]:
     """Make the function of an operation with two inputs of one type that are broadcast to each other.
 
     ``texts`` is the row for texts, ``truths`` the function where an input has truth values, if there is one; ``pair``
-    converts operands that are no tensors.
+    converts operands that are no tensors; ``called`` is the name of its nodes in graphs, by default the row's.
     """
     function = row.function
     fixed = row.result
     quick = _quick_types(row)
     floats = float32 in quick
+    in_graphs = called or row.name
 
     def call(x: Any, y: Any, name: str | None = None) -> EagerTensor:
         if type(x) is not EagerTensor or type(y) is not EagerTensor:
             graph = thread.state.graph
             if graph is not None:
-                return graph._recording.pair(by_types, pair, x, y, name or row.name)  # type: ignore[no-any-return]
+                return graph._recording.pair(by_types, pair, x, y, name or in_graphs)  # type: ignore[no-any-return]
             x, y = pair(x, y)
         dtype = x._dtype
         if dtype is y._dtype and (floats if dtype is float32 else dtype in quick):

@@ -59,9 +59,9 @@ def _loss(
     predictions: Any,
 ) -> Any:
     """Compute a loss from a function of labels and predictions in float32."""
-    with name_scope(scope or name):
+    with name_scope(scope or name) as inner:
         computed = values(*_inputs("predictions", labels, predictions))
-        return compute_weighted_loss(computed, weights, None, collection, reduction)
+        return compute_weighted_loss(computed, weights, inner, collection, reduction)
 
 
 def _weighted_loss(values: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
@@ -121,12 +121,12 @@ def sigmoid_cross_entropy(
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Any:
     """Return the cross entropies of logits of independent classes, reduced; see ``compute_weighted_loss``."""
-    with name_scope(scope or "sigmoid_cross_entropy_loss"):
+    with name_scope(scope or "sigmoid_cross_entropy_loss") as inner:
         true, made = _inputs("logits", multi_class_labels, logits, None)
         if label_smoothing > 0:
             true = add(multiply(true, 1 - label_smoothing), 0.5 * label_smoothing)
         values = sigmoid_cross_entropy_with_logits(labels=true, logits=made, name="xentropy")
-        return compute_weighted_loss(values, weights, None, loss_collection, reduction)
+        return compute_weighted_loss(values, weights, inner, loss_collection, reduction)
 
 
 def softmax_cross_entropy(
@@ -139,13 +139,13 @@ def softmax_cross_entropy(
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Any:
     """Return the cross entropies between distributions over classes and logits, reduced."""
-    with name_scope(scope or "softmax_cross_entropy_loss"):
+    with name_scope(scope or "softmax_cross_entropy_loss") as inner:
         true, made = _inputs("logits", onehot_labels, logits, None)
         if label_smoothing > 0:
             classes = cast(shape(true)[-1], made.dtype)
             true = add(multiply(true, 1.0 - label_smoothing), label_smoothing / classes)
         values = softmax_cross_entropy_with_logits(labels=stop_gradient(true), logits=made, name="xentropy")
-        return compute_weighted_loss(values, weights, None, loss_collection, reduction)
+        return compute_weighted_loss(values, weights, inner, loss_collection, reduction)
 
 
 def sparse_softmax_cross_entropy(
@@ -160,12 +160,12 @@ def sparse_softmax_cross_entropy(
     for name, value in (("labels", labels), ("logits", logits)):
         if value is None:
             raise ValueError(f"Argument `{name}` must not be None.")
-    with name_scope(scope or "sparse_softmax_cross_entropy_loss"):
+    with name_scope(scope or "sparse_softmax_cross_entropy_loss") as inner:
         true, made, factors = to_tensor(labels), to_tensor(logits), to_tensor(weights)
         true = _without_column(true, made, 0)
         factors = _without_column(factors, true, 1)
         values = sparse_softmax_cross_entropy_with_logits(labels=true, logits=made, name="xentropy")
-        return compute_weighted_loss(values, factors, None, loss_collection, reduction)
+        return compute_weighted_loss(values, factors, inner, loss_collection, reduction)
 
 
 def _without_column(x: Any, like: Any, more: int) -> Any:

@@ -19,6 +19,7 @@ from allotment.tf.ops.convert import to_array, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.inference.shape_functions import Inference, Output
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.table import dims as shown
 from allotment.tf.ops.table import operation
 from allotment.tf.ops.values import TensorsInsideError
@@ -108,12 +109,14 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
     return run(fill_row, (_filling(value),), shape_input(dims), name=name)  # type: ignore[no-any-return]
 
 
+@in_name_scope("zeros")
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> EagerTensor:
     """Make a tensor of zeros (false, empty texts). As ``tf.zeros``; ``layout`` has no effect."""
     wanted = as_dtype(dtype)
     return _full_of("" if wanted is string else np.zeros((), wanted.numpy), shape, name)
 
 
+@in_name_scope("ones")
 def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> EagerTensor:
     """Make a tensor of ones. As ``tf.ones``; ``layout`` has no effect."""
     wanted = as_dtype(dtype)
@@ -162,6 +165,7 @@ _ones_like = operation(
 )
 
 
+@in_name_scope("zeros_like")
 def zeros_like(
     input: Any,  # noqa: A002 - the name TensorFlow has
     dtype: Any = None,
@@ -176,6 +180,7 @@ def zeros_like(
     return run(_zeros_like, (tensor,), name=name)  # type: ignore[no-any-return]
 
 
+@in_name_scope("ones_like")
 def ones_like(
     input: Any,  # noqa: A002 - the name TensorFlow has
     dtype: Any = None,

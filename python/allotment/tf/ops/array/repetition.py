@@ -25,6 +25,7 @@ from allotment.tf.ops.inference.shape_functions import (
     unknown,
 )
 from allotment.tf.ops.known_shapes import rank_of
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.table import Host, dims, operation
 from allotment.tf.tensors.dtype import int32
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
@@ -205,6 +206,7 @@ def _repeat_shape(c: Inference, repeats: Any, axis: int) -> list[Output]:
 _repeat_row = operation("Repeat", np.repeat, shape=_repeat_shape, fault=_repeat_fault)
 
 
+@in_name_scope("Repeat", "Reshape_1")
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
     """Repeat each element, or each slice along an axis, several times. As ``tf.repeat``.
 
@@ -234,6 +236,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     return run(_repeat_row, (tensor,), times, place, name=name)  # type: ignore[no-any-return]
 
 
+@in_name_scope("meshgrid", None)
 def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[EagerTensor]:
     """Repeat each of several vectors along the axes of the others. As ``tf.meshgrid``.
 

@@ -14,6 +14,7 @@ from allotment.tf.ops.convert import dtype_of, to_tensor, to_tensor_if_it_fits
 from allotment.tf.ops.deferred import Deferred
 from allotment.tf.ops.execute import check_types, run
 from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output, number
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.ops.types.element_types import REALS
 from allotment.tf.tensors.dtype import as_dtype, float32, int32
@@ -66,6 +67,7 @@ def _one_hot_shape(c: Inference, depth: Any, axis: int) -> list[Output]:
 _one_hot_row = operation("OneHot", _one_hot, shape=_one_hot_shape, fault=_one_hot_fault)
 
 
+@in_name_scope("one_hot")
 def one_hot(
     indices: Any,
     depth: Any,
@@ -159,6 +161,7 @@ _sequence_mask_row = operation(
 )
 
 
+@in_name_scope("SequenceMask", "Less")
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None
 ) -> EagerTensor:

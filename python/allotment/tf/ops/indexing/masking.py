@@ -14,6 +14,7 @@ from allotment.tf.ops.deferred import Deferred
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.slicing import whole_axes
 from allotment.tf.ops.inference.shape_functions import Inference, Output
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.dtype import int64
@@ -53,6 +54,7 @@ def _mask_shape(c: Inference, axis: Any) -> list[Output]:
 _mask_row = operation("BooleanMask", _masked, shape=_mask_shape, fault=_mask_fault, same_dtype=False)
 
 
+@in_name_scope("boolean_mask", "GatherV2")
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> EagerTensor:
     """Keep the slices for which a mask is true. As ``tf.boolean_mask``.
 

@@ -19,6 +19,7 @@ from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.nan_order import LONGEST, largest_places
 from allotment.tf.ops.inference.shape_functions import Inference, Output, number
 from allotment.tf.ops.known_shapes import rank_of
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import DType, as_dtype, int16, int32
@@ -184,6 +185,7 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | 
     return _sorted(values, axis, direction, name)[0]
 
 
+@in_name_scope("argsort", None)
 def argsort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> EagerTensor:

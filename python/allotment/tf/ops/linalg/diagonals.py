@@ -10,6 +10,7 @@ from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output, number, unknown
 from allotment.tf.ops.linalg.band_part import number_of_lines
 from allotment.tf.ops.linalg.bands import Band, band_argument, length_of, put, strip
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.reduction.reduce import reduce_sum
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import bool as bool_
@@ -264,6 +265,7 @@ def set_diag(
     )
 
 
+@in_name_scope("Trace")
 def trace(x: Any, name: str | None = None) -> EagerTensor:
     """The sum of the main diagonal of each matrix. As ``tf.linalg.trace``."""
     return reduce_sum(diag_part(x), -1, name=name)

@@ -10,6 +10,7 @@ from allotment.tf.ops.arguments.integers import to_tensors
 from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -133,6 +134,7 @@ def _einsum_shape(c: Inference, equation: Any) -> list[Output]:
 _row = operation("Einsum", _einsum, shape=_einsum_shape, fault=_fault)
 
 
+@in_name_scope("einsum", None)
 def einsum(equation: str, *inputs: Any, name: str | None = None, **kwargs: Any) -> EagerTensor:
     """Multiply and sum over axes that have the same letter. As ``tf.einsum``.
 

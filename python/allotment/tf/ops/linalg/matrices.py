@@ -21,12 +21,14 @@ from allotment.tf.ops.linalg.products import matmul
 from allotment.tf.ops.math.arithmetic import minimum, multiply
 from allotment.tf.ops.math.comparison import greater
 from allotment.tf.ops.math.division import realdiv, truediv
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.reduction.reduce import reduce_max, reduce_sum
 from allotment.tf.ops.reduction.statistics import norm
 from allotment.tf.tensors.dtype import as_dtype, float32, int32, string
 from allotment.tf.tensors.tensor import EagerTensor
 
 
+@in_name_scope("eye", "diag")
 def eye(
     num_rows: Any,
     num_columns: Any = None,

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.scalars import attribute_flag, flag_argument
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.arrays import Array
@@ -156,7 +157,8 @@ def matmul(
     for factor, form in zip((a, b), forms, strict=True):
         if form == conjugated and not factor._dtype.is_numeric:
             raise TypeError(f"Expected numeric or variant tensor, got dtype {factor._dtype!r}.")
-    return run(row, (a, b), *forms, name=name)  # type: ignore[no-any-return]
+    called = name if thread.state.graph is None else name or _matmul.name
+    return run(row, (a, b), *forms, name=called)  # type: ignore[no-any-return]
 
 
 def _rank(factor: Any) -> int:

@@ -22,12 +22,14 @@ from allotment.tf.ops.linalg.products import matmul
 from allotment.tf.ops.math.arithmetic import add
 from allotment.tf.ops.math.comparison import less, not_equal
 from allotment.tf.ops.math.sequences import range as range_of
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.reduction.reduce import reduce_all, reduce_prod
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import int32
 from allotment.tf.tensors.tensor import EagerTensor
 
 
+@in_name_scope("Tensordot")
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> EagerTensor:
     """Multiply and sum over pairs of axes. As ``tf.tensordot``.
 
@@ -164,6 +166,7 @@ def cross(a: Any, b: Any, name: str | None = None) -> EagerTensor:
     return run(_cross, to_pair(a, b), name=name)  # type: ignore[no-any-return]
 
 
+@in_name_scope("MatVec", None)
 def matvec(
     a: Any,
     b: Any,

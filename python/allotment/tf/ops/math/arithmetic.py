@@ -12,6 +12,7 @@ from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import broadcasting, real_valued, unchanged
 from allotment.tf.ops.known_shapes import agree as _agree
 from allotment.tf.ops.math.division import divide_no_nan
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.public import binary, public, public_binary, public_unary, unary
 from allotment.tf.ops.table import operation
 from allotment.tf.ops.table import same_shapes as _same_shapes
@@ -30,6 +31,7 @@ add = public(
         operation("AddV2", np.add, shape=broadcasting, fault=_same_shapes),
         texts=operation("Add", _join, shape=broadcasting, fault=_same_shapes),
         pair=to_pair_by_first,
+        called="Add",
     ),
     "add",
     "Add; texts are joined. As ``tf.add``.",
@@ -159,6 +161,7 @@ def abs(x: Any, name: str | None = None) -> EagerTensor:  # noqa: A001 - the nam
     return _abs(x, name)
 
 
+@in_name_scope("clip_by_value")
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> EagerTensor:
     """Move elements outside of an interval to its nearer end. As ``tf.clip_by_value``.
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.arrays import Array, as_array, in_single, is_host
 from allotment.tf.ops.convert import to_pair_by_first, to_tensor
@@ -30,7 +31,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> EagerTensor:
         TypeError: The operands have different types.
     """
     x, y = _operands(x, y, "__truediv__")
-    return realdiv(x, y, name)
+    return realdiv(x, y, name if thread.state.graph is None else name or "truediv")
 
 
 def _operands(x: Any, y: Any, name: str) -> tuple[EagerTensor, EagerTensor]:
@@ -90,12 +91,13 @@ def _floor_divide(x: Array, y: Array) -> Any:
     return np.floor(quotient, out=quotient)
 
 
-floordiv = public_binary(
+floordiv = public(
+    binary(
+        operation("FloorDiv", in_single(_floor_divide), shape=broadcasting, fault=_division_fault),
+        called="floordiv",
+    ),
     "floordiv",
-    "FloorDiv",
-    in_single(_floor_divide),
     "Divide and round towards minus infinity. As ``tf.math.floordiv``; integers cannot be divided by zero.",
-    fault=_division_fault,
 )
 
 

@@ -13,6 +13,7 @@ from allotment.tf.ops.inference.common import broadcasting
 from allotment.tf.ops.math.arithmetic import add, multiply, negative
 from allotment.tf.ops.math.comparison import greater, greater_equal
 from allotment.tf.ops.math.real import log1p_of
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.nn.activations import softplus
 from allotment.tf.ops.public import binary, public_binary
 from allotment.tf.ops.reduction.reduce import reduce_all
@@ -93,6 +94,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> EagerTensor:
     return multiply(number, x, name)
 
 
+@in_name_scope("LogSigmoid")
 def log_sigmoid(x: Any, name: str | None = None) -> EagerTensor:
     """The logarithm of ``sigmoid``. As ``tf.math.log_sigmoid``."""
     return negative(softplus(negative(x)), name)

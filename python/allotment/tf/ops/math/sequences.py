@@ -16,6 +16,7 @@ from allotment.tf.ops.conversion.ranges import range_of
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output, number
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import as_dtype, float32, float64
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
@@ -83,6 +84,7 @@ def _linspace_shape(c: Inference, num: Any, axis: Any) -> list[Output]:
 _linspace_row = operation("LinSpace", _linspace, shape=_linspace_shape, fault=_linspace_fault)
 
 
+@in_name_scope("linspace", "Slice")
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> EagerTensor:
     """``num`` numbers in equal steps from ``start`` to ``stop``, both included. As ``tf.linspace``.
 

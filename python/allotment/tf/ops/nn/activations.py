@@ -16,6 +16,7 @@ from allotment.tf.ops.math.arithmetic import add, multiply, negative
 from allotment.tf.ops.math.arithmetic import pow as power
 from allotment.tf.ops.math.real import log1p_into, sigmoid, tanh
 from allotment.tf.ops.math.special import erfc
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.public import unary
 from allotment.tf.ops.table import operation
 from allotment.tf.tensors.dtype import float32
@@ -144,6 +145,7 @@ def crelu(features: Any, axis: Any = -1, name: str | None = None) -> EagerTensor
     return relu(concat([features, negative(features)], axis), name)
 
 
+@in_name_scope("Gelu", "mul_2")
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> EagerTensor:
     """``x`` times the share of the normal distribution below it; ``approximate`` by ``tanh``. As ``tf.nn.gelu``.
 

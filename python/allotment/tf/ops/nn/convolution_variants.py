@@ -13,6 +13,7 @@ from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output, multiplied
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.nn.convolution import conv2d, filter_size
 from allotment.tf.ops.nn.pooling import avg_pool2d, max_pool2d
 from allotment.tf.ops.nn.window_shapes import as_given, images_as_requested, images_shape, window_counts
@@ -214,6 +215,7 @@ def _single(value: Any, what: str) -> int:
     return number_argument(numbers[0], what)
 
 
+@in_name_scope("conv1d", None)
 def conv1d(
     input: Any,  # noqa: A002 - TensorFlow's name
     filters: Any,

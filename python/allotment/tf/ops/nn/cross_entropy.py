@@ -17,6 +17,7 @@ from allotment.tf.ops.math.arithmetic import abs as absolute
 from allotment.tf.ops.math.arithmetic import add, multiply, negative, subtract
 from allotment.tf.ops.math.comparison import greater_equal
 from allotment.tf.ops.math.real import exp, log1p
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.nn.activations import relu
 from allotment.tf.ops.nn.softmax import below_zero, log_sum, order_with_last, vector_fault
 from allotment.tf.ops.table import dims, operation, same_shapes
@@ -102,6 +103,7 @@ _sparse_row = operation(
 )
 
 
+@in_name_scope("softmax_cross_entropy_with_logits", "Reshape_2")
 def softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, axis: Any = -1, name: str | None = None
 ) -> EagerTensor:
@@ -162,6 +164,7 @@ def sparse_softmax_cross_entropy_with_logits(
     return run(_sparse_row, (logits, labels), name=name)  # type: ignore[no-any-return]
 
 
+@in_name_scope("logistic_loss")
 def weighted_cross_entropy_with_logits(
     labels: Any, logits: Any, pos_weight: Any, name: str | None = None
 ) -> EagerTensor:
@@ -182,6 +185,7 @@ def weighted_cross_entropy_with_logits(
     return add(multiply(1 - labels, logits), multiply(weight, tail), name)
 
 
+@in_name_scope("logistic_loss")
 def sigmoid_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> EagerTensor:

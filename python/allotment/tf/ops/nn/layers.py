@@ -27,6 +27,7 @@ from allotment.tf.ops.math.comparison import greater_equal
 from allotment.tf.ops.math.division import realdiv
 from allotment.tf.ops.math.real import rsqrt
 from allotment.tf.ops.math.sequences import range as range_of
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.random.random import uniform
 from allotment.tf.ops.reduction.norms import clip_by_norm
 from allotment.tf.ops.reduction.reduce import reduce_mean
@@ -86,6 +87,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     return run(_bias_row, (value, to_tensor(bias, like=value._dtype)), axis, name=name)  # type: ignore[no-any-return]
 
 
+@in_name_scope("dropout", None)
 def dropout(
     x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None
 ) -> EagerTensor:
@@ -144,6 +146,7 @@ def _noise_shape(x: EagerTensor, noise_shape: Any) -> tuple[int, ...]:
     return lengths  # type: ignore[no-any-return]
 
 
+@in_name_scope("moments", None)
 def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[EagerTensor, EagerTensor]:
@@ -161,6 +164,7 @@ def moments(
     return cast(mean, given._dtype), cast(variance, given._dtype)
 
 
+@in_name_scope("batchnorm", "add_1")
 def batch_normalization(
     x: Any,
     mean: Any,
@@ -183,6 +187,7 @@ def batch_normalization(
     return add(multiply(x, cast(factor, x._dtype)), cast(shift, x._dtype), name)
 
 
+@in_name_scope("embedding_lookup", "Identity")
 def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> EagerTensor:
     """Pick rows by number. As ``tf.nn.embedding_lookup``.
 
@@ -267,6 +272,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     return run(_in_top_k_row, (to_tensor(predictions), targets), number_argument(k, "k"), name=name)  # type: ignore[no-any-return]
 
 
+@in_name_scope("zero_fraction", "fraction")
 def zero_fraction(value: Any, name: str | None = None) -> EagerTensor:
     """The share of elements that are zero, as float32; a NaN of none. As ``tf.nn.zero_fraction``."""
     value = to_tensor(value)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.integers import number_argument
 from allotment.tf.ops.array.creation import check_int32, shape_input, zeros_like
 from allotment.tf.ops.arrays import Array
@@ -16,6 +17,7 @@ from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output, number
 from allotment.tf.ops.math.arithmetic import add, maximum, multiply, subtract
 from allotment.tf.ops.math.division import realdiv
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.random import draws
 from allotment.tf.ops.random.draws import Source
 from allotment.tf.ops.random.seeds import generator
@@ -64,6 +66,7 @@ _normal = operation("RandomStandardNormal", draws.normal, shape=drawn_shape, fau
 _truncated = operation("TruncatedNormal", draws.truncated_normal, shape=drawn_shape, fault=shape_fault)
 
 
+@in_name_scope("random_uniform")
 def uniform(
     shape: Any,
     minval: Any = 0,
@@ -94,18 +97,24 @@ def uniform(
         return run(  # type: ignore[no-any-return]
             _uniform_int, (low, high), lengths, wanted, generator(_uniform_int.name, seed), name=name
         )
-    drawn = _drawn(_uniform, shape_input(shape, _uniform.name), wanted, seed, name)
-    return between(drawn, minval, 1 if maxval is None else maxval, name)
+    inner = _unless_in_graph(name)
+    drawn = _drawn(_uniform, shape_input(shape, _uniform.name), wanted, seed, inner)
+    return between(drawn, minval, 1 if maxval is None else maxval, name, inner)
 
 
-def between(drawn: EagerTensor, low: Any, high: Any, name: str | None) -> EagerTensor:
-    """Stretch floats between 0 and 1 to other bounds."""
+def _unless_in_graph(name: str | None) -> str | None:
+    """Return the name of a node for error texts; in a graph the last node of a scope has it."""
+    return name if thread.state.graph is None else None
+
+
+def between(drawn: EagerTensor, low: Any, high: Any, name: str | None, of_product: str | None) -> EagerTensor:
+    """Stretch floats between 0 and 1 to other bounds; ``of_product`` is the name where the lower one stays."""
     from_zero = isinstance(low, int | float) and low == 0
     if from_zero and isinstance(high, int | float) and high == 1:
         return drawn
     high = to_tensor(high, drawn._dtype)
     if from_zero:
-        return multiply(drawn, high, name)
+        return multiply(drawn, high, of_product)
     low = to_tensor(low, drawn._dtype)
     return add(multiply(drawn, subtract(high, low)), low, name)
 
@@ -123,9 +132,10 @@ def _moved(
     middle, width = to_tensor(mean, wanted), to_tensor(stddev, wanted)
     lengths = shape_input(shape, row.name)
     check_attribute(row.name, "dtype", wanted, name)
-    return add(multiply(_drawn(row, lengths, wanted, seed, name), width), middle, name)
+    return add(multiply(_drawn(row, lengths, wanted, seed, _unless_in_graph(name)), width), middle, name)
 
 
+@in_name_scope("random_normal")
 def normal(
     shape: Any,
     mean: Any = 0.0,
@@ -138,6 +148,7 @@ def normal(
     return _moved(_normal, shape, mean, stddev, dtype, seed, name)
 
 
+@in_name_scope("truncated_normal")
 def truncated_normal(
     shape: Any,
     mean: Any = 0.0,

@@ -100,7 +100,7 @@ def uniform_from(
         for bound in (minval, maxval):
             to_tensor(bound, wanted)
         drawn = run(_uniform, (), shape_input(shape, _uniform.name), wanted, source, name=name)
-        return between(drawn, minval, maxval, name)
+        return between(drawn, minval, maxval, name, name)
     if (minval is None) != (maxval is None):
         raise ValueError(
             f"For integer `dtype` argument {wanted}, argument `minval` and `maxval` must be both None or not None. "

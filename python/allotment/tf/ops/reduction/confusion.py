@@ -11,11 +11,13 @@ from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.indexing.scattering import scatter_nd
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.math.arithmetic import add, maximum, multiply
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.reduction.reduce import reduce_max
 from allotment.tf.tensors.dtype import as_dtype, int32, int64
 from allotment.tf.tensors.tensor import EagerTensor
 
 
+@in_name_scope("confusion_matrix", None)
 def confusion_matrix(
     labels: Any,
     predictions: Any,

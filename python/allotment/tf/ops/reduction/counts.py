@@ -10,6 +10,7 @@ from allotment.tf.ops.arrays import Array, size_fault
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output, number
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.table import Host, dims, operation
 from allotment.tf.tensors.dtype import BY_NUMPY, as_dtype, int32
 from allotment.tf.tensors.tensor import EagerTensor
@@ -87,6 +88,7 @@ def _bincount_shape(
 _row = operation("DenseBincount", _bincount, shape=_bincount_shape, fault=_fault, host=Host.NEVER)
 
 
+@in_name_scope("bincount", None)
 def bincount(
     arr: Any,
     weights: Any = None,

@@ -10,6 +10,7 @@ from allotment.tf.ops.blocks import BLOCK
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output, number
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.ops.types.element_types import FLOATS, check_attribute
 from allotment.tf.tensors.dtype import BY_NUMPY, as_dtype, int32
@@ -90,6 +91,7 @@ _bins_row = operation(
 )
 
 
+@in_name_scope("histogram_fixed_width")
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> EagerTensor:

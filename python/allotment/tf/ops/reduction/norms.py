@@ -17,6 +17,7 @@ from allotment.tf.ops.math.arithmetic import maximum, minimum, multiply
 from allotment.tf.ops.math.comparison import greater, is_finite
 from allotment.tf.ops.math.division import realdiv, truediv
 from allotment.tf.ops.math.real import sqrt
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.reduction.reduce import reduce_sum
 from allotment.tf.ops.reduction.sums import add_n
 from allotment.tf.ops.table import operation
@@ -41,6 +42,7 @@ def l2_loss(t: Any, name: str | None = None) -> EagerTensor:
     return run(_l2_loss, (to_tensor(t),), name=name)  # type: ignore[no-any-return]
 
 
+@in_name_scope("global_norm", "global_norm")
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> EagerTensor:
     """The Euclidean norm of all elements of all tensors; ``None`` among them is skipped. As ``tf.linalg.global_norm``.
 
@@ -52,6 +54,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> EagerTensor:
     return sqrt(multiply(add_n(halves), 2.0), name)
 
 
+@in_name_scope("clip_by_norm")
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> EagerTensor:
     """Shrink a tensor, or its parts along axes, to a Euclidean norm if its own is larger. As ``tf.clip_by_norm``.
 

@@ -27,11 +27,13 @@ from allotment.tf.ops.math.complex_numbers import conj, imag, real
 from allotment.tf.ops.math.division import floormod
 from allotment.tf.ops.math.real import exp, log, rsqrt, sqrt
 from allotment.tf.ops.math.sequences import range as range_of
+from allotment.tf.ops.name_scopes import in_name_scope
 from allotment.tf.ops.reduction.reduce import reduce_max, reduce_mean, reduce_sum
 from allotment.tf.tensors.dtype import as_dtype, int32, int64, string
 from allotment.tf.tensors.tensor import EagerTensor
 
 
+@in_name_scope("ReduceLogSumExp")
 def reduce_logsumexp(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> EagerTensor:
@@ -47,6 +49,7 @@ def reduce_logsumexp(
     return add(result, largest, name)
 
 
+@in_name_scope("reduce_variance", None)
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> EagerTensor:
@@ -65,6 +68,7 @@ def reduce_variance(
     return reduce_mean(square(distance), axis, keepdims, name)
 
 
+@in_name_scope("reduce_std", None)
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> EagerTensor:
@@ -72,6 +76,7 @@ def reduce_std(
     return sqrt(reduce_variance(input_tensor, axis, keepdims), name)
 
 
+@in_name_scope("count_nonzero", None)
 def count_nonzero(
     input: Any,  # noqa: A002 - TensorFlow's name
     axis: Any = None,
@@ -86,6 +91,7 @@ def count_nonzero(
     return cast(count, as_dtype(dtype), name=name)
 
 
+@in_name_scope("l2_normalize")
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> EagerTensor:
@@ -113,6 +119,7 @@ def _inverse_norm(squares: EagerTensor, axis: Any, epsilon: float) -> EagerTenso
     return rsqrt(maximum(reduce_sum(squares, axis, keepdims=True), epsilon))
 
 
+@in_name_scope("norm", None)
 def norm(
     tensor: Any,
     ord: Any = "euclidean",  # noqa: A002 - TensorFlow's name
