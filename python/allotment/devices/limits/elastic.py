@@ -33,7 +33,7 @@ def set_experimental_elastic(state: ConfigurationState, device: Any, enable: Any
     if enable and physical.gpu.opencl is not None:
         raise ValueError(
             f"The memory of {physical.device.name} cannot be elastic: OpenCL gives whole regions, and not single "
-            f"pages. Leave out {_SETTING}; set_memory_growth lets its pool start small."
+            f"pages. Leave out {ELASTIC_SETTING}; set_memory_growth lets its pool start small."
         )
     if enable and physical.gpu.simulated and configuration.settings.guard:
         raise ValueError(
