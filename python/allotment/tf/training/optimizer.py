@@ -1,4 +1,7 @@
-"""``tf.compat.v1.train.Optimizer``: base class that computes gradients and applies them to variables."""
+"""``tf.compat.v1.train.Optimizer``: base class that computes gradients and applies them to variables.
+
+Longer than 300 lines: one public class with its documentation.
+"""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -1,4 +1,7 @@
-"""Devices of OpenCL as GPUs: requests, details, limits, and kernels that write into tensors without a copy."""
+"""Devices of OpenCL as GPUs: requests, details, limits, and kernels that write into tensors without a copy.
+
+Longer than 300 lines: all tests need the one OpenCL context and the kernel at its top.
+"""
 
 import ctypes
 import gc

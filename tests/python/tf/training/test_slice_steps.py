@@ -3,7 +3,7 @@
 Keras updates by the rows as they are, so that a number that occurs twice counts differently from its sum. The
 optimizers of TensorFlow 1 add such rows up first, and most of them change the named rows alone.
 
-The file is longer than most because of TensorFlow's values, which are half of it.
+Longer than 300 lines: TensorFlow's values are half of it.
 """
 
 from collections.abc import Callable
