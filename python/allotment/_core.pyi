@@ -1068,14 +1068,32 @@ class EventLog:
         """Record all pools of the process, and those that are made from now on."""
     def stop(self) -> None:
         """Record no pool any more."""
-    def take(self) -> bytes:
-        """Remove all events and return them, packed.
+    def write_journal(self, path: str, behind: int) -> None:
+        """Make a journal of the events from now on: :meth:`flush` appends them, and so does each refusal.
+
+        Args:
+            path: The file. One that is there is replaced.
+            behind: Milliseconds between two calls of :meth:`flush`, which readers tell.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+    def write_at_refusal(self, path: str) -> None:
+        """Have each refusal write a journal of the events in the buffer."""
+    def flush(self) -> None:
+        """Write what the file lacks.
+
+        Raises:
+            OSError: The file could not be written, now or at a refusal; nothing more is written to it.
+        """
+    def close(self) -> None:
+        """Write what the file lacks, and write no more to it."""
+    def copy(self) -> bytes:
+        """Return a copy of all events, packed.
 
         A row has 40 bytes: time, id and size (64 bits each), then pool, thread, tag (-1 for none) and op (32 bits each;
         1 allocates, 2 frees, 3 is a refusal), little-endian.
         """
-    def copy(self) -> bytes:
-        """Return a copy of all events, packed as :meth:`take` does."""
     @property
     def lost(self) -> int:
         """Number of events that a full buffer dropped."""

@@ -3,6 +3,7 @@
 Longer than 300 lines: the options of each command, with their texts.
 """
 
+import errno
 import json
 import os
 import sys
@@ -27,14 +28,17 @@ from allotment.cli.programs import record_command, run_command
 if TYPE_CHECKING:
     from allotment.trace import ReplayOptions
 
+#: Numbers of errors of writing to a file that is open.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False)
 @click.version_option(__version__, prog_name="allotment", message="%(prog)s %(version)s")
 def commands() -> None:
     """Replay recorded programs, and see what a device-memory allocator makes of them.
 
-    Exit status: 0 everything fitted, 1 internal error, 2 bad input or usage, 3 something was refused,
-    130 interrupted, 141 the output's reader is closed.
+    Exit status: 0 everything fitted, 1 internal error, 2 bad input or usage, or an output that cannot be written,
+    3 something was refused, 130 interrupted, 141 the output's reader is closed.
     """
 
 
@@ -90,6 +94,12 @@ commands.add_command(run_command)
     help="--min-limit ends after this time for each TRACE, and says which limits it did not try.",
 )
 @click.option(
+    "--round-sizes",
+    type=Size(minimum=1, maximum=1 << 30),
+    metavar="SIZE",
+    help="Round each request up to a multiple of this: 4KiB stands for `allotment run`, where blocks have whole pages.",
+)
+@click.option(
     "--compare",
     is_flag=True,
     help="Replay under TensorFlow's policy and the tight one, with and without growth, in elastic pools, and in a "
@@ -143,6 +153,7 @@ def replay_command(
     min_limit: bool,
     granularity: int | None,
     seconds: float,
+    round_sizes: int | None,
     compare: bool,
     sweep: bool,
     timeline: str | None,
@@ -173,10 +184,10 @@ def replay_command(
     outputs = Outputs(offsets, timeline, html, png, exports)
     outputs.check(paths := expand_paths(paths), min_limit=min_limit)
     if compare or sweep:
-        if (compare and sweep) or min_limit or outputs.any:
+        if (compare and sweep) or min_limit or outputs.any or round_sizes is not None:
             raise click.UsageError(
-                "'--compare' and '--sweep' exclude each other, '--min-limit', '--offsets', '--timeline', '--html', "
-                "'--png' and '--export'"
+                "'--compare' and '--sweep' exclude each other, '--min-limit', '--round-sizes', '--offsets', "
+                "'--timeline', '--html', '--png' and '--export'"
             )
         from allotment.cli.what_if import compare_traces, sweep_traces
 
@@ -186,7 +197,9 @@ def replay_command(
     if events is not None and html is None and png is None:
         raise click.UsageError("'--range' is of '--html' and '--png'")
     search = Search(granularity or options.limit_step, seconds) if min_limit else None
-    return replay_files(paths, options, search, outputs, events or (0, None), as_json=as_json)
+    return replay_files(
+        paths, options, search, outputs, events or (0, None), round_sizes=round_sizes or 1, as_json=as_json
+    )
 
 
 @commands.command("bench")
@@ -263,6 +276,11 @@ def report_command(
 
 @commands.command("plan")
 @click.argument("path", metavar="FILE")
+@click.option(
+    "--program",
+    metavar="NAME",
+    help="The device, allocator or pool to plan, if FILE has several, such as 'device 0'.",
+)
 @click.option("-o", "--output", metavar="PLAN", help="Write the plan to this .npz file, for Pool(plan=...).")
 @click.option(
     "--seconds",
@@ -297,17 +315,35 @@ def report_command(
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def plan_command(
-    path: str, output: str | None, seconds: float, steps: int | None, seed: int, alignment: int, as_json: bool
+    path: str,
+    program: str | None,
+    output: str | None,
+    seconds: float,
+    steps: int | None,
+    seed: int,
+    alignment: int,
+    as_json: bool,
 ) -> Outcome:
     """Find offsets for the blocks of a recorded program, in an arena that is as small as possible.
 
-    FILE is any file that `allotment replay` takes. No arena is smaller than the most bytes that are live at once, the
-    lower bound; the search ends when it has found one of that size, or when time is up.
+    FILE is any file that `allotment replay` takes; --program chooses one of several programs in it. No arena is smaller
+    than the most bytes that are live at once, the lower bound; the search ends when it has found one of that size, or
+    when time is up.
     """
+    from allotment.cli.files import check_distinct
     from allotment.cli.plan import plan_file
 
+    if output is not None:
+        check_distinct([("FILE", path)], [("-o", output)])
     return plan_file(
-        path, output, alignment=alignment, seconds=seconds, steps=steps, seed=seed, as_json=as_json
+        path,
+        output,
+        program=program,
+        alignment=alignment,
+        seconds=seconds,
+        steps=steps,
+        seed=seed,
+        as_json=as_json,
     )
 
 
@@ -333,6 +369,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Click exits so when the reader of its help text is closed.
         return BROKEN_PIPE
     except BaseException as error:
+        if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+            # Click prints --help and --version itself; commands name the files that they write.
+            return _print_output_error(error)
         # A panic of the compiled module is not an Exception, but is reported in one line, too.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
@@ -364,5 +403,11 @@ def _print(outcome: Outcome) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except OSError as error:
-        return _print_error(f"standard output: {error.strerror}", INTERNAL_ERROR)
+        return _print_output_error(error)
     return outcome.status
+
+
+def _print_output_error(error: OSError) -> int:
+    # Python flushes stdout again at exit, which would print a second error.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return _print_error(f"standard output: {error.strerror}", BAD_INPUT)

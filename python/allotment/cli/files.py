@@ -2,8 +2,10 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+
+import click
 
 from allotment.cli.command import BadInput
 
@@ -72,3 +74,24 @@ def _lock(path: str) -> int | None:
             os.close(descriptor)
             raise BadInput(f"{path}: cannot be locked: {error.strerror}") from None
         os.close(descriptor)
+
+
+def check_distinct(read: Sequence[tuple[str, str]], written: Iterable[tuple[str, str]]) -> None:
+    """Check that files to write are none of those that are read, and that no two of them are the same.
+
+    Args:
+        read: What the help calls an input, such as ``TRACE``, with the file.
+        written: Options with their files.
+
+    Raises:
+        click.UsageError: Two are the same file; the text names both.
+    """
+    inputs = {os.path.realpath(path): name for name, path in read}
+    options: dict[str, str] = {}
+    for option, path in written:
+        target = os.path.realpath(path)
+        if target in inputs:
+            raise click.UsageError(f"'{option}' {path} is the {inputs[target]} itself")
+        if target in options:
+            raise click.UsageError(f"'{option}' and '{options[target]}' are the same file")
+        options[target] = option

@@ -1,8 +1,6 @@
 """The ``run`` command and ``record --host``: any program, with its large blocks of host memory in one pool."""
 
 import os
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -14,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from allotment._core import format_size, one_line
+from allotment.cli.child import SIGNALLED, run
 from allotment.cli.command import BAD_INPUT, BadInput, Outcome
-from allotment.cli.files import check_output, locked_output
+from allotment.cli.files import check_distinct, check_output, locked_output
 from allotment.cli.host_figures import read_figures, summary, was_loaded
 from allotment.cli.loadable import problem_of
 
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 
 #: The library, which is beside this file in a wheel, and in a checkout after `make develop`.
 LIBRARY: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "liballotment_preload.so")
-
-#: Added to the number of the signal that ended a program, as shells do.
-_SIGNALLED: Final = 128
 
 #: Bytes from which on a block is large by default: the C library, too, maps each block from there on.
 DEFAULT_THRESHOLD: Final = 128 << 10
@@ -62,14 +58,14 @@ def run_host_program(program: Sequence[str], options: HostOptions) -> Outcome:
             record = os.path.join(folder, "events")
         earlier = [] if record is None else _files_at(record)
         environment = os.environ | _environment(options, folder, record)
-        pid, status = _run(program, environment)
+        pid, status = run(program, environment)
         if not was_loaded(folder, pid):
             return _not_loaded(program[0])
         if options.has_summary:
             for line in summary(read_figures(folder), options.limit, options.threshold):
                 _say(line)
         if status < 0:
-            status = _SIGNALLED - status
+            status = SIGNALLED - status
         if record is not None and not _finish(record, earlier, options):
             status = status or BAD_INPUT
     return Outcome("", status)
@@ -85,7 +81,7 @@ def _locked(options: HostOptions) -> Iterator[None]:
     with ExitStack() as locks:
         if options.output is not None:
             locks.enter_context(locked_output("-o", options.output))
-        if options.timeline is not None and options.timeline != options.output:
+        if options.timeline is not None:
             locks.enter_context(locked_output("--timeline", options.timeline))
         yield
 
@@ -117,9 +113,11 @@ def _check(program: str, options: HostOptions) -> None:
             f"--limit {options.limit} is below --threshold {options.threshold}: no large block would fit; raise the "
             "limit or lower the threshold"
         )
-    for option, path in (("-o", options.output), ("--timeline", options.timeline)):
-        if path is not None:
-            check_output(option, path)
+    outputs = [("-o", options.output), ("--timeline", options.timeline)]
+    written = [(option, path) for option, path in outputs if path is not None]
+    for option, path in written:
+        check_output(option, path)
+    check_distinct([], written)
     problem = problem_of(program)
     if problem is not None:
         raise BadInput(f"{program}: {problem}: nothing was run")
@@ -145,37 +143,6 @@ def _environment(options: HostOptions, folder: str, record: str | None) -> dict[
     return (
         unset | {f"ALLOTMENT_HOST_{name}": text for name, text in settings.items()} | {"LD_PRELOAD": preload}
     )
-
-
-def _run(program: Sequence[str], environment: dict[str, str]) -> tuple[int, int]:
-    """Run a program to its end; return the number of its process, and its status as :mod:`subprocess` has it."""
-    problem = None
-    try:
-        process = subprocess.Popen(program, env=environment)
-    except OSError as error:
-        problem = f"{program[0]}: cannot be run: {error.strerror or error}"
-    if problem is not None:
-        raise BadInput(problem)
-    with _passing_on_signals(process):
-        while True:
-            try:
-                return process.pid, process.wait()
-            except KeyboardInterrupt:
-                # The program has received it, too, and decides; the figures are printed in any case.
-                continue
-
-
-@contextmanager
-def _passing_on_signals(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Send the program the signals that end the command alone: otherwise the program would go on after it."""
-    kinds = [kind for kind in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(kind) == signal.SIG_DFL]
-    for kind in kinds:
-        signal.signal(kind, lambda number, _: process.send_signal(number))
-    try:
-        yield
-    finally:
-        for kind in kinds:
-            signal.signal(kind, signal.SIG_DFL)
 
 
 def _not_loaded(program: str) -> Outcome:

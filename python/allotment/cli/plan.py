@@ -1,18 +1,21 @@
 """The ``plan`` command: a static plan of offsets for a recorded program."""
 
 import json
+from collections.abc import Sequence
 
 from allotment._core import Plan, format_size, one_line
 from allotment.cli.command import BadInput, Outcome
 from allotment.cli.progress import progress
-from allotment.trace import Trace, TraceError, plan, read_trace, write_plan
+from allotment.trace import Columns, Trace, TraceError, plan, read_all_columns, write_plan
 from allotment.trace.plan import plan_figures
+from allotment.trace.reader import checked
 
 
 def plan_file(
     path: str,
     output: str | None,
     *,
+    program: str | None,
     alignment: int,
     seconds: float,
     steps: int | None,
@@ -24,10 +27,7 @@ def plan_file(
     Raises:
         BadInput: The trace or an option is invalid, or the plan cannot be written.
     """
-    try:
-        trace = read_trace(path)
-    except TraceError as error:
-        raise BadInput(str(error)) from error
+    trace = _read(path, program)
     with progress(1, long=True) as bar:
         bar.begin(f"planning {one_line(trace.title)}")
         try:
@@ -52,6 +52,29 @@ def plan_file(
         figures = {"trace": path, **plan_figures(found), "plan": output}
         return Outcome(json.dumps(figures, indent=2) + "\n")
     return Outcome(_text(trace, found, output))
+
+
+def _read(path: str, name: str | None) -> Trace:
+    """Read the program of a file, or the one of several that has a name."""
+    try:
+        programs = read_all_columns(path)
+        if name is None and len(programs) > 1:
+            raise BadInput(
+                f"{path}: has {len(programs)} programs: choose one by --program, {_names(programs)}"
+            )
+        chosen = [one for one in programs if name is None or one.origin.device == name]
+        if not chosen:
+            raise BadInput(f"--program {name}: {path} has {_names(programs)}")
+        if len(chosen) > 1:
+            raise BadInput(f"--program {name}: {path} has {len(chosen)} of this name")
+        return checked(chosen[0])
+    except TraceError as error:
+        raise BadInput(str(error)) from error
+
+
+def _names(programs: Sequence[Columns]) -> str:
+    names = [one.origin.device for one in programs]
+    return ", ".join(repr(name) for name in names if name is not None) or "one program, without a name"
 
 
 def _text(trace: Trace, found: Plan, output: str | None) -> str:

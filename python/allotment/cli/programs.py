@@ -12,7 +12,7 @@ from allotment.cli.command import Outcome, Size
     default="allotment.npz",
     show_default=True,
     metavar="FILE",
-    help="The trace to write. Other processes of the program write FILE.PID.",
+    help="The trace to write. Other processes of the program, forked children included, write FILE.PID.",
 )
 @click.option("--tags", is_flag=True, help="Note which line of Python asked for each allocation.")
 @click.option(
@@ -53,9 +53,10 @@ def record_command(
 ) -> Outcome:
     """Run a program and record the events of its pools.
 
-    The trace is readable while the program runs, and after it was killed; with --last it is written at a refusal or at
-    the end only. The exit status is the program's, 128 more
-    than the number of the signal that ended it, or 2 if it cannot be run.
+    The trace is readable while the program runs, and after it was killed, but for events of its last 0.05 s; refusals
+    are written at once. With --last it is written at a refusal or at the end only. A FILE that is there stays until the
+    program has ended, and if nothing was recorded. The exit status is the program's, 128 more than the number of the
+    signal that ended it, or 2 if it cannot be run.
     """
     if tags and stacks:
         raise click.UsageError("'--tags' and '--stacks' exclude each other")
@@ -127,7 +128,7 @@ def run_command(
     The program may be in any language, if it takes memory by malloc, operator new and the like and is linked
     dynamically. A request above the limit is refused as if the machine had no more memory: malloc returns a null
     pointer, Python raises MemoryError. The pool's report of it goes to standard error. Programs that the program starts
-    have the same limit each. Linux only.
+    have the same limit each, but for those that are linked statically or started without LD_PRELOAD. Linux only.
 
     The exit status is the program's, 128 more than the number of the signal that ended it, or 2 if it cannot be run
     under the limit.

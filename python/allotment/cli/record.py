@@ -1,17 +1,17 @@
 """The ``record`` command: runs a program whose pools record themselves."""
 
+import itertools
 import os
-import subprocess
 from collections.abc import Sequence
 
 import click
 
 from allotment._core import one_line
-from allotment.cli.command import BadInput, Outcome
-from allotment.cli.files import check_output
-
-#: Added to the number of the signal that ended a program, as shells do.
-_SIGNALLED = 128
+from allotment.cli.child import SIGNALLED, run
+from allotment.cli.command import Outcome
+from allotment.cli.files import check_output, locked_output
+from allotment.trace.host import host_files
+from allotment.trace.journal import running_process
 
 
 def record_program(
@@ -20,7 +20,7 @@ def record_program(
     """Run a program with ``ALLOTMENT_RECORD`` set; return its exit status.
 
     Args:
-        output: The trace. A file that is there is replaced.
+        output: The trace. A file that is there is replaced at the end, and stays if nothing was recorded.
         program: The program and its arguments.
         tags: Whether pools note which line of Python asked for each allocation.
         stacks: Number of frames of Python's stack to note for each allocation.
@@ -31,19 +31,44 @@ def record_program(
     """
     output = os.path.abspath(output)
     check_output("-o", output)
-    if os.path.exists(output):
-        os.unlink(output)
-    settings = {"RECORD": output, "RECORD_STACKS": str(stacks), "RECORD_EVENTS": str(last or 0)}
-    environment = os.environ | {f"ALLOTMENT_{name}": text for name, text in settings.items()}
+    settings = {"RECORD_STACKS": str(stacks), "RECORD_EVENTS": str(last or 0)}
     if tags:
-        environment["ALLOTMENT_OWNER_TAGS"] = "1"
-    problem = None
-    try:
-        status = subprocess.run(program, env=environment, check=False).returncode
-    except OSError as error:
-        problem = f"{program[0]}: cannot be run: {error.strerror or error}"
-    if problem is not None:
-        raise BadInput(problem)
-    if not os.path.exists(output):
-        click.echo(one_line(f"allotment: {output} was not written: the program made no pool"), err=True)
-    return Outcome("", status if status >= 0 else _SIGNALLED - status)
+        settings["OWNER_TAGS"] = "1"
+    with locked_output("-o", output):
+        earlier = os.path.exists(output)
+        # The file that is there stays until a new one is complete.
+        record = _free_name(f"{output}.new") if earlier else output
+        settings["RECORD"] = record
+        environment = os.environ | {f"ALLOTMENT_{name}": text for name, text in settings.items()}
+        _, status = run(program, environment)
+        if not os.path.exists(record):
+            kept = "; the file that was there is kept" if earlier else ""
+            _say(f"{output} was not written: the program made no pool{kept}")
+        elif earlier:
+            _rename(record, output)
+    return Outcome("", status if status >= 0 else SIGNALLED - status)
+
+
+def _free_name(path: str) -> str:
+    """Return the first of ``path``, ``path.2``, ``path.3``, ... that no file has, nor one with a suffix behind it."""
+    names = itertools.chain([path], (f"{path}.{number}" for number in itertools.count(2)))
+    return next(name for name in names if not host_files(name))
+
+
+def _rename(record: str, output: str) -> None:
+    """Give the files of a program the names that they would have had if ``output`` had not been there."""
+    for name in host_files(record):
+        suffix = name[len(record) :]
+        if (pid := running_process(name)) is not None:
+            # At its end the process looks for the file under this name.
+            _say(f"{name}: process {pid} still runs and goes on recording; the file is readable")
+            continue
+        target = output + suffix
+        try:
+            os.replace(name, target if not suffix else _free_name(target))
+        except OSError as error:
+            _say(f"{target} was not written: {error.strerror or error}; {name} has the events")
+
+
+def _say(text: str) -> None:
+    click.echo(one_line(f"allotment: {text}"), err=True)

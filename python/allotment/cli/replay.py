@@ -10,6 +10,7 @@ import click
 
 from allotment._core import one_line
 from allotment.cli.command import REFUSED, BadInput, Outcome
+from allotment.cli.files import check_distinct
 from allotment.cli.progress import progress
 from allotment.trace import (
     Columns,
@@ -62,18 +63,12 @@ class Outputs:
         Raises:
             click.UsageError: A file cannot be written beside the other arguments.
         """
-        written: dict[str, str] = {}
-        for option, file in self.files:
+        for option, _ in self.files:
             if min_limit:
                 raise click.UsageError(f"'{option}' and '--min-limit' exclude each other")
             if len(paths) > 1:
                 raise click.UsageError(f"'{option}' is of one TRACE, not of {len(paths)}")
-            target = os.path.realpath(file)
-            if target == os.path.realpath(paths[0]):
-                raise click.UsageError(f"'{option}' {file} is the TRACE itself")
-            if target in written:
-                raise click.UsageError(f"'{option}' and '{written[target]}' are the same file")
-            written[target] = option
+        check_distinct([("TRACE", path) for path in paths], self.files)
 
 
 def replay_files(
@@ -83,6 +78,7 @@ def replay_files(
     outputs: Outputs,
     events: tuple[int, int | None],
     *,
+    round_sizes: int,
     as_json: bool,
 ) -> Outcome:
     """Replay all programs of the files and write what was asked for; return a table or JSON.
@@ -93,10 +89,11 @@ def replay_files(
         search: Options of the search for limits; ``None`` for none.
         outputs: Files to write.
         events: The events that pictures show.
+        round_sizes: Each request is rounded up to a multiple of these bytes.
         as_json: Whether to return JSON.
     """
     programs: list[Columns] = []
-    reports = _replay(paths, options, search, outputs, programs)
+    reports = _replay(paths, options, search, outputs, round_sizes, programs)
     if outputs.offsets is not None:
         _write_offsets(outputs.offsets, reports[0])
     if outputs.timeline is not None:
@@ -120,6 +117,7 @@ def _replay(
     options: ReplayOptions,
     search: Search | None,
     outputs: Outputs,
+    round_sizes: int,
     kept: list[Columns],
 ) -> list[Report]:
     """Read all files, then replay them, so that an invalid last file is reported before any replay.
@@ -135,6 +133,8 @@ def _replay(
             steps.begin(f"reading {one_line(path)}")
             try:
                 programs = read_all_columns(path, details=bool(outputs.exports))
+                if round_sizes > 1:
+                    programs = [one.with_rounded_sizes(round_sizes) for one in programs]
                 traces += map(checked, programs)
             except TraceError as error:
                 raise BadInput(str(error)) from error

@@ -4,6 +4,8 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from allotment.trace.counted import counted
+
 #: Most bytes that a request of a trace may have; that of a recorded program.
 MAX_BYTES = 1 << 57
 
@@ -122,16 +124,14 @@ class BlockEvents:
         """Return sentences on what the file does not have."""
         said = []
         if self.before:
-            said.append(
-                f"{_count(len(self.before), 'block')} of {self.live_before} bytes were there before the first event: "
-                "the peak before it is not known"
-            )
+            size = f"of {self.live_before} bytes"
+            blocks = counted(len(self.before), "block", f"{size} was", f"{size} were")
+            said.append(f"{blocks} there before the first event: the peak before it is not known")
         if self.frees_missing:
-            said.append(
-                f"{_count(self.frees_missing, 'free')} are missing between two allocations of one address"
-            )
+            missing = counted(self.frees_missing, "free", "is missing", "are missing")
+            said.append(f"{missing} between two allocations of one address")
         if self.sizes_differing:
-            said.append(f"{_count(self.sizes_differing, 'free')} had another size than the allocation")
+            said.append(f"{counted(self.sizes_differing, 'free')} had another size than the allocation")
         return said
 
     def _block(self, size: int, stream: object, owner: int = -1) -> Block:
@@ -156,7 +156,3 @@ def _whole(first: Iterable[int], part: "array[int]") -> "memoryview[int]":
     # The buffer of an empty array is at no aligned address.
     whole.append(0)
     return memoryview(whole)[:-1]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 from allotment.trace.files import replace_file
-from allotment.trace.journal import MAGIC, Events, read_journal
+from allotment.trace.journal import MAGIC, Events, is_running, read_journal
 from allotment.trace.writer import write_events
 
 if TYPE_CHECKING:
@@ -33,17 +33,11 @@ class HostJournal:
     @property
     def is_running(self) -> bool:
         """Whether the process is still there, and may go on writing."""
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return True
+        return is_running(self.pid)
 
 
 def host_files(path: str) -> list[str]:
-    """Return the names at which journals of a program may be, and something is.
+    """Return the names at which recordings of a program may be, and something is.
 
     They are ``path``, and ``path.PID``, ``path.PID.2``, ``path.PID.3``, ... for its other processes, and for the second
     and later programs that a process runs one after the other (``exec``).

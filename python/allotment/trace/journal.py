@@ -2,14 +2,16 @@
 
 A recording ends as an ``.npz``, whose directory comes last. Until then its file is a journal, so that it is readable
 when the process is killed: a line with :data:`MAGIC`, then blocks of a length (32 bits), a JSON text of that length,
-and rows of :data:`ROW`. A length of 0 ends it: the library that is loaded into other programs maps its file, which is
-longer than what is written, and counts the rows of its blocks as they come (`rust/preload/src/journal.rs`).
+and rows of :data:`ROW`. `rust/bindings/src/recording/sink.rs` writes it. A length of 0 ends it: the library that is
+loaded into other programs maps its file, which is longer than what is written, and counts the rows of its blocks as
+they come (`rust/preload/src/journal.rs`).
 """
 
 import json
+import os
 import struct
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,35 +47,10 @@ class Events:
     lost: int = 0
     #: Whether the recording was ended; if not, the process was killed or still runs.
     ended: bool = True
-
-
-class JournalWriter:
-    """Appends blocks to an open file without a buffer."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._tags = 0
-        self._append(MAGIC)
-
-    def write(self, rows: bytes, tags: list[str], pools: dict[int, str], lost: int) -> None:
-        """Append a block and hand it to the operating system.
-
-        Args:
-            rows: Packed events.
-            tags: All tags so far; the new ones are written.
-            pools: Names of all pools so far.
-            lost: Number of events dropped so far.
-        """
-        facts = {"rows": len(rows) // _ROW_BYTES, "tags": tags[self._tags :], "pools": pools, "lost": lost}
-        self._tags = len(tags)
-        text = json.dumps(facts).encode()
-        self._append(_LENGTH.pack(len(text)) + text + rows)
-
-    def _append(self, content: bytes) -> None:
-        """Write all of the content: a file without a buffer may take less."""
-        rest = memoryview(content)
-        while rest:
-            rest = rest[self._file.write(rest) :]
+    #: Milliseconds before the end of the process of which a recording that was not ended may lack events.
+    behind_ms: int = 0
+    #: The process of a recording that was not ended, 0 if the file does not say.
+    pid: int = 0
 
 
 def unpack(rows: bytes) -> "NDArray[np.void]":
@@ -89,7 +66,7 @@ def read_journal(content: bytes) -> Events:
     Raises:
         ValueError: A block is damaged; the text names the byte where it starts.
     """
-    parts, tags, pools, lost = [], list[str](), dict[int, str](), 0
+    parts, tags, pools, lost, facts = [], list[str](), dict[int, str](), 0, dict[str, Any]()
     at = len(MAGIC)
     while len(content) - at >= _LENGTH.size:
         (length,) = _LENGTH.unpack_from(content, at)
@@ -104,7 +81,45 @@ def read_journal(content: bytes) -> Events:
         pools |= {int(number): name for number, name in facts["pools"].items()}
         lost = facts["lost"]
         at = end
-    return Events(unpack(b"".join(parts)), tags, pools, lost, ended=False)
+    behind, pid = (facts.get(key) for key in ("behind_ms", "pid"))
+    return Events(
+        unpack(b"".join(parts)),
+        tags,
+        pools,
+        lost,
+        ended=facts.get("ended") is True,
+        behind_ms=behind if isinstance(behind, int) else 0,
+        pid=pid if isinstance(pid, int) else 0,
+    )
+
+
+def empty_journal() -> bytes:
+    """Return the beginning of a journal of this process."""
+    facts = {"rows": 0, "tags": [], "pools": {}, "lost": 0, "pid": os.getpid()}
+    text = json.dumps(facts).encode()
+    return MAGIC + _LENGTH.pack(len(text)) + text
+
+
+def running_process(path: str) -> int | None:
+    """Return the process that goes on writing a recording; ``None`` if it has ended, or the file is no journal."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+        pid = read_journal(content).pid if content.startswith(MAGIC) else 0
+    except (OSError, ValueError):
+        return None
+    return pid if pid > 0 and is_running(pid) else None
+
+
+def is_running(pid: int) -> bool:
+    """Return whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _facts(text: bytes, at: int) -> dict[str, Any]:
@@ -113,7 +128,7 @@ def _facts(text: bytes, at: int) -> dict[str, Any]:
         rows, tags, pools, lost = (facts[key] for key in ("rows", "tags", "pools", "lost"))
         good = isinstance(rows, int) and rows >= 0 and isinstance(lost, int) and isinstance(pools, dict)
         if good and isinstance(tags, list) and all(isinstance(tag, str) for tag in tags):
-            return {"rows": rows, "tags": tags, "pools": pools, "lost": lost}
+            return {**facts, "rows": rows, "tags": tags, "pools": pools, "lost": lost}
         problem = "its facts have other types"
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         problem = str(error)

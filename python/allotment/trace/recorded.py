@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from allotment.trace.blocks import BlockEvents
+from allotment.trace.counted import counted
 from allotment.trace.journal import Events
 from allotment.trace.recording import Columns, Origin, RecordedRefusal
 
@@ -31,9 +32,15 @@ def _program(path: str, events: Events, number: int) -> Columns:
             refusals.append(RecordedRefusal(blocks.events, f"event {blocks.events}", size, blocks.live_bytes))
     missing = blocks.missing()
     if events.lost:
-        missing.append(f"{events.lost} events were dropped, as the buffer of the recording was full")
+        dropped = counted(events.lost, "event", "was dropped", "were dropped")
+        missing.append(f"{dropped}, as the buffer of the recording was full")
     if not events.ended:
-        missing.append("the recording was not ended: the process was killed, or still runs")
+        said = "the recording was not ended: the process was killed, or still runs"
+        if events.behind_ms:
+            said += f"; events of its last {events.behind_ms / 1000:g} s may be missing"
+        elif events.pid and not events.pools:
+            said += "; it has written no event"
+        missing.append(said)
     before, first = blocks.live_before, len(blocks.before)
     name = events.pools.get(number)
     op_column, ids, sizes, _ = blocks.columns()

@@ -1,14 +1,17 @@
 """Recordings of pools while a program runs."""
 
 import atexit
+import itertools
 import os
+import sys
 import threading
 import weakref
+from collections.abc import Callable
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 from allotment._core import EventLog, Pool
-from allotment.trace.journal import MAGIC, Events, JournalWriter, read_journal, unpack
+from allotment.trace.journal import MAGIC, Events, empty_journal, read_journal, unpack
 from allotment.trace.recorded import programs
 from allotment.trace.recording import Columns
 
@@ -25,8 +28,9 @@ _PERIOD = 0.05
 class Recording:
     """Events of pools, in a file or in a ring of the last ones. Ends at :meth:`stop` or as a context manager.
 
-    With a file, a thread writes the events as they come. Until the end the file is a journal, which the readers of this
-    module read as well: of a process that was killed it lacks the last twentieth of a second. The end turns it into an
+    With a file, a thread writes the events as they come, and a refused request waits until all before it are written.
+    Until the end the file is a journal, which the readers of this module read as well: of a process that was killed, or
+    that ended by ``os._exit``, it lacks the events of up to about a twentieth of a second. The end turns it into an
     ``.npz``. A recording that was not stopped ends when the interpreter exits.
     """
 
@@ -39,19 +43,14 @@ class Recording:
         #: The file that receives the ring at the end, unless a refusal wrote it.
         self._at_end = at_end
         self._process = os.getpid()
-        self._lock = threading.Lock()
         self._stopped = threading.Event()
+        self._ended = False
         self._failure: OSError | None = None
-        self._dumped = 0
-        self._file: IO[bytes] | None = None
         self._thread: threading.Thread | None = None
         if file is not None:
-            self._file = open(file, "wb", buffering=0)  # noqa: SIM115 - closed by `stop`
-            try:
-                self._journal = JournalWriter(self._file)
-            except BaseException:
-                self._file.close()
-                raise
+            log.write_journal(file, round(1000 * _PERIOD))
+        elif on_oom is not None:
+            log.write_at_refusal(on_oom)
         if file is not None or on_oom is not None:
             self._thread = threading.Thread(target=self._run, name="allotment recording", daemon=True)
             self._thread.start()
@@ -110,16 +109,11 @@ class Recording:
         self._stopped.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
-        with self._lock:
-            self._flush()
-            self._dump_refusal()
-            self._dump_end()
-            file, self._file = self._file, None
-            if file is not None and self._path is not None:
-                file.close()
-                if self._failure is None:
-                    self._finish(self._path)
-            failure, self._failure = self._failure, None
+        self._flush(self._log.close)
+        if self._failure is None and not self._ended:
+            self._finish()
+        self._ended = True
+        failure, self._failure = self._failure, None
         _running.discard(self)
         if failure is not None:
             raise failure
@@ -127,52 +121,37 @@ class Recording:
     def _events(self) -> Events:
         return Events(unpack(self._log.copy()), self._log.tags, self._log.pools, self._log.lost)
 
-    def _finish(self, path: str) -> None:
-        from allotment.trace.writer import write_events
-
-        with open(path, "rb") as file:
-            content = file.read()
-        # Another program may have put a file there.
-        if content.startswith(MAGIC):
-            write_events(path, read_journal(content))
+    def _finish(self) -> None:
+        """Turn the journal into an ``.npz``, or write the ring if that was asked for and no refusal did."""
+        journal = self._path or (self._on_oom if self._log.refused else None)
+        try:
+            if journal is not None:
+                _finish_journal(journal)
+            elif self._at_end is not None:
+                self.dump(self._at_end)
+        except OSError as error:
+            self._failure = error
 
     def _run(self) -> None:
         while not self._stopped.wait(_PERIOD):
-            with self._lock:
-                self._flush()
-                self._dump_refusal()
+            self._flush(self._log.flush)
 
-    def _flush(self) -> None:
-        if self._file is None or self._failure is not None:
-            return
-        rows = self._log.take()
-        if not rows:
-            return
+    def _flush(self, write: Callable[[], None]) -> None:
         try:
-            self._journal.write(rows, self._log.tags, self._log.pools, self._log.lost)
+            write()
         except OSError as error:
             self._failure = error
             self._log.stop()
 
-    def _dump_end(self) -> None:
-        """Write the ring at the end if that was asked for and no refusal wrote it, which it would replace."""
-        path, self._at_end = self._at_end, None
-        if path is not None and not self._dumped:
-            try:
-                self.dump(path)
-            except OSError as error:
-                self._failure = error
 
-    def _dump_refusal(self) -> None:
-        """Write the ring if a request was refused since the last time."""
-        refused = self._log.refused
-        if self._on_oom is None or refused == self._dumped:
-            return
-        self._dumped = refused
-        try:
-            self.dump(self._on_oom)
-        except OSError as error:
-            self._failure = error
+def _finish_journal(path: str) -> None:
+    from allotment.trace.writer import write_events
+
+    with open(path, "rb") as file:
+        content = file.read()
+    # Another program may have put a file there.
+    if content.startswith(MAGIC):
+        write_events(path, read_journal(content))
 
 
 #: Recordings that are not ended.
@@ -220,21 +199,36 @@ def record_pool(
 
 
 def record_process(file: str, *, events: int | None = None, stacks: int = 0) -> Recording:
-    """Record the process into ``file``, or ``file.PID`` if it exists: another process of the program records there.
+    """Record the process into ``file``, or into ``file.PID`` if that exists: another process records there.
 
-    With ``events`` the file has that many of the last events: it is written when a request was refused, and at the end
-    if none was.
+    A forked child has a recording of its own, which begins with its first pool. With ``events`` the file has that many
+    of the last events: it is written when a request was refused, and at the end if none was.
     """
-    try:
-        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    except FileExistsError:
-        file = f"{file}.{os.getpid()}"
+    name = _make_file(file)
     if events is None:
-        return record(file, stacks=stacks)
-    log = EventLog(events, "last", stacks)
-    recording = Recording(log, None, file, file)
-    log.start_all()
+        recording = record(name, stacks=stacks)
+    else:
+        log = EventLog(events, "last", stacks)
+        recording = Recording(log, None, name, name)
+        log.start_all()
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        # Processes of multiprocessing end without the interpreter's own handlers.
+        util.Finalize(None, recording.stop, exitpriority=-100)
     return recording
+
+
+def _make_file(path: str) -> str:
+    """Make the first of ``path``, ``path.PID``, ``path.PID.2``, ... that is not there; return its name."""
+    own = f"{path}.{os.getpid()}"
+    for name in itertools.chain([path, own], (f"{own}.{number}" for number in itertools.count(2))):
+        try:
+            with open(name, "xb") as file:
+                file.write(empty_journal())
+            return name
+        except FileExistsError:
+            pass
+    raise AssertionError
 
 
 def ring(log: EventLog) -> Recording:

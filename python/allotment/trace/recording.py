@@ -1,7 +1,8 @@
 """Recorded programs as columns of numbers, with what their files say besides the events."""
 
+from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from allotment._core import Program, format_size, one_line
@@ -49,23 +50,27 @@ class RecordedRefusal:
         return ". ".join(said) + "."
 
     def _free_bytes(self, reserved: int) -> str:
-        """Return a sentence about the free bytes at a refusal: full, fragmented, or enough."""
-        free = max(reserved - self.live, 0)
-        if free < self.requested:
-            return f"The {_size(free)} reserved and not live would not have sufficed: the memory was full"
+        """Say what the bytes were that the allocator held, or the device had free, and no request had."""
+        unused, on_device = max(reserved - self.live, 0), self.device_free or 0
+        beside = f" and the {_size(on_device)} that the device had free" if on_device else ""
+        if unused + on_device < self.requested:
+            return f"The {_size(unused)} reserved and not live{beside} would not have sufficed: the memory was full"
+        said = f"{_size(unused)} were reserved and not live"
         if self.largest_free is None:
             return (
-                f"{_size(free)} were reserved and not live, yet no piece of them served: they were fragmented, or "
-                "belonged to another stream or pool"
+                f"{said}, yet no piece of them served: they were fragmented, lost inside blocks that are larger than "
+                "their requests, or belonged to another stream or pool"
             )
         if self.largest_free >= self.requested:
             return (
-                f"{_size(free)} were reserved and not live, and the largest free block has {_size(self.largest_free)}: "
-                "it belonged to another stream or pool, or a split rule kept it"
+                f"{said}, and the largest free block has {_size(self.largest_free)}: it belonged to another stream or "
+                "pool, or a split rule kept it"
             )
+        if self.largest_free == 0:
+            return f"{said}, and no block was free: they were lost inside blocks that are larger than their requests"
         return (
-            f"{_size(free)} were reserved and not live, in pieces of at most {_size(self.largest_free)}: "
-            "the memory was fragmented"
+            f"{said}{beside}, in free blocks of at most {_size(self.largest_free)} and inside blocks that are "
+            "larger than their requests: the memory was fragmented"
         )
 
 
@@ -126,6 +131,11 @@ class Columns:
     t_ns: "memoryview[int] | None" = None
     #: A number for the thread of each event; ``None`` if the file has no threads.
     thread: "memoryview[int] | None" = None
+
+    def with_rounded_sizes(self, multiple: int) -> "Columns":
+        """Return the same program with each request rounded up to a multiple of some bytes."""
+        sizes = array("q", (-(-size // multiple) * multiple for size in self.size))
+        return replace(self, size=memoryview(sizes) if sizes else self.size)
 
     def program(self, events: int | None = None) -> Program:
         """Check the events and return them as a program to replay.

@@ -16,6 +16,7 @@ use crate::report::explanation;
 
 pub(crate) mod admission;
 pub(crate) mod message_text;
+pub(crate) mod os_error;
 
 pyo3::create_exception!(
     allotment,

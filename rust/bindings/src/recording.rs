@@ -1,6 +1,8 @@
 //! The `EventLog` class: events of pools, packed for `NumPy`, and the logs that new pools join.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use allotment::{EventKind, EventLog as CoreLog, Keep, PoolEvent};
@@ -10,10 +12,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::IntoPyErr;
+use crate::error::os_error::os_error;
 use crate::interpreter::detach;
 use crate::pool::Pool;
 use crate::pool::registry;
 use crate::tag::stack;
+
+use sink::{Journal, RefusalFile, Sink};
+
+mod sink;
+
+/// Bytes of a packed event.
+const ROW_BYTES: usize = 40;
 
 /// The most events of a log: their buffer has some tens of bytes each.
 const MAX_EVENTS: usize = 1 << 30;
@@ -27,6 +37,15 @@ struct Log {
     /// Number of frames of Python's stack that events have as their tag, 0 for none.
     frames: usize,
     state: Mutex<State>,
+    /// Taken before `state`, and without the interpreter's lock.
+    file: Mutex<LogFile>,
+}
+
+#[derive(Default)]
+struct LogFile {
+    sink: Sink,
+    /// Why a refusal could not be written, for the next caller that can be told.
+    failure: Option<io::Error>,
 }
 
 #[derive(Default)]
@@ -72,7 +91,32 @@ impl Log {
         Ok(())
     }
 
-    /// Packs events as rows of 40 bytes.
+    fn file(&self) -> MutexGuard<'_, LogFile> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the file, and has it written at each refusal.
+    fn set_file(self: &Arc<Self>, sink: Sink) {
+        self.file().sink = sink;
+        let log = Arc::downgrade(self);
+        self.events.on_refusal(move || {
+            if let Some(log) = log.upgrade() {
+                let file = &mut *log.file();
+                if let Err(error) = file.sink.flush_refusal(&log) {
+                    file.failure = Some(error);
+                }
+            }
+        });
+    }
+
+    /// Returns the tags from the `first` one on, and the names of all pools by number.
+    fn texts(&self, first: usize) -> (Vec<String>, BTreeMap<u64, String>) {
+        let state = self.state();
+        let tags = state.tags.iter().skip(first).map(ToString::to_string);
+        (tags.collect(), state.names.clone())
+    }
+
+    /// Packs events as rows of [`ROW_BYTES`].
     fn pack(&self, events: impl IntoIterator<Item = PoolEvent>) -> Vec<u8> {
         let mut state = self.state();
         let mut packed = Vec::new();
@@ -168,7 +212,7 @@ impl EventLog {
             }
         };
         let events = CoreLog::new(events, keep);
-        Ok(Self(Arc::new(Log { events, frames: stacks, state: Mutex::default() })))
+        Ok(Self(Arc::new(Log { events, frames: stacks, state: Mutex::default(), file: Mutex::default() })))
     }
 
     /// Record a pool from now on: first its live allocations, by address.
@@ -208,16 +252,50 @@ impl EventLog {
         });
     }
 
-    /// Remove all events and return them, packed.
+    /// Make a journal of the events from now on: :meth:`flush` appends them, and so does each refusal.
+    ///
+    /// Args:
+    ///     path: The file. One that is there is replaced.
+    ///     behind: Milliseconds between two calls of :meth:`flush`, which readers tell.
+    ///
+    /// Raises:
+    ///     OSError: The file cannot be written.
+    fn write_journal(&self, py: Python<'_>, path: PathBuf, behind: u32) -> PyResult<()> {
+        let created = detach(py, || {
+            Journal::create(&path, behind).map(|journal| self.0.set_file(Sink::Journal(journal)))
+        });
+        created.map_err(|error| os_error(py, &error, Some(path)))
+    }
+
+    /// Have each refusal write a journal of the events in the buffer.
+    fn write_at_refusal(&self, py: Python<'_>, path: PathBuf) {
+        detach(py, || self.0.set_file(Sink::AtRefusal(RefusalFile::new(path))));
+    }
+
+    /// Write what the file lacks.
+    ///
+    /// Raises:
+    ///     OSError: The file could not be written, now or at a refusal; nothing more is written to it.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        detach(py, || {
+            let file = &mut *self.0.file();
+            let flushed = file.sink.flush(&self.0);
+            file.failure.take().map_or(flushed, Err)
+        })
+        .map_err(|error| os_error(py, &error, None))
+    }
+
+    /// Write what the file lacks, and write no more to it.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let flushed = self.flush(py);
+        detach(py, || self.0.file().sink = Sink::None);
+        flushed
+    }
+
+    /// Return a copy of all events, packed.
     ///
     /// A row has 40 bytes: time, id and size (64 bits each), then pool, thread, tag (-1 for none) and op (32 bits each;
     /// 1 allocates, 2 frees, 3 is a refusal), little-endian.
-    fn take<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let packed = detach(py, || self.0.pack(self.0.events.take()));
-        PyBytes::new(py, &packed)
-    }
-
-    /// Return a copy of all events, packed as :meth:`take` does.
     fn copy<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let packed = detach(py, || self.0.pack(self.0.events.events()));
         PyBytes::new(py, &packed)

@@ -68,6 +68,10 @@ BAD_USAGE = {
     "replay TRACE TRACE --offsets x.npy": "'--offsets'",
     "replay TRACE --offsets x.npy --min-limit": "'--min-limit'",
     "replay TRACE --offsets TRACE": "is the TRACE itself",
+    "plan TRACE -o TRACE": "is the FILE itself",
+    "plan TRACE -o ./t.npz": "is the FILE itself",
+    "replay TRACE --timeline x.csv --export dhat=./x.csv": "'--export' and '--timeline' are the same file",
+    "run -o x --timeline ./x --limit 1MiB -- true": "'--timeline' and '-o' are the same file",
     "demo extra": "extra",
     "demo --json": "'--json'",
 }

@@ -168,17 +168,18 @@ def test_a_reader_that_went_away_is_no_news(arguments: list[str | Path]) -> None
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_a_full_disk_is_one_line() -> None:
+@pytest.mark.parametrize("arguments", [["replay", GNN], ["--help"], ["--version"], ["plan", "--help"]])
+def test_a_full_disk_is_one_line_and_exit_2(arguments: list[str | Path]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "allotment", "replay", GNN],
+            [sys.executable, "-m", "allotment", *arguments],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
             timeout=60,
             check=False,
         )
-    assert (done.returncode, done.stderr) == (1, "allotment: standard output: No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, "allotment: standard output: No space left on device\n")
 
 
 @pytest.mark.parametrize("options", ["", "--json", "--limit 1MiB"])

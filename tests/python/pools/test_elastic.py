@@ -249,6 +249,7 @@ def test_a_pause_that_fails_changes_nothing(tmp_path: Path) -> None:
     missing = tmp_path / "missing" / "content"
     with pytest.raises(FileNotFoundError) as raised:
         pool.pause(keep=missing)
+    assert str(raised.value) == f"[Errno 2] No such file or directory: '{missing}'"
     assert raised.value.filename == str(missing)
     with pytest.raises(IsADirectoryError):
         pool.pause(keep=tmp_path)

@@ -313,3 +313,33 @@ def test_a_search_can_be_interrupted(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         plan(trace, progress=interrupt)
+
+
+def test_the_command_plans_one_of_several_programs_of_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.npz"
+    header = {"recorder": "allotment", "pools": ["first", "second"], "events": 3, "lost": 0}
+    np.savez(
+        tmp_path / "t",
+        header=np.array(json.dumps(header)),
+        op=np.array([1, 1, 1]),
+        id=np.array([1, 2, 3]),
+        size=np.array([300, 1000, 5000]),
+        pool=np.array([0, 1, 1]),
+        refused_at=np.zeros(0, np.int64),
+        refused_size=np.zeros(0, np.int64),
+        refused_pool=np.zeros(0, np.int64),
+    )
+    assert main(["plan", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert said == f"allotment: {path}: has 2 programs: choose one by --program, 'first', 'second'\n"
+    for name, bound in [("first", 512), ("second", 1024 + 5120)]:
+        assert main(["plan", str(path), "--program", name, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["arena"] == bound
+    assert main(["plan", str(path), "--program", "third"]) == 2
+    assert capsys.readouterr().err == f"allotment: --program third: {path} has 'first', 'second'\n"
+    assert main(["plan", str(GNN), "--program", "x"]) == 2
+    assert capsys.readouterr().err.endswith("has one program, without a name\n")
+    assert main(["plan", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"allotment: {tmp_path}: is a folder\n"

@@ -148,7 +148,7 @@ def test_what_events_and_segments_disagree_on_is_said(tmp_path: Path) -> None:
     ]
     origin = read(tmp_path, snapshot([segment(512, [block(512, 7)])], trace)).origin
     assert origin.missing == (
-        "1 free are missing between two allocations of one address",
+        "1 free is missing between two allocations of one address",
         "1 free had another size than the allocation",
         "1 allocations are missing: their blocks are in use at the end",
         "1 blocks of 40 bytes are live by the events, but not in the segments",
@@ -181,8 +181,26 @@ def test_annotations_and_metadata_are_counted_by_name(tmp_path: Path) -> None:
                 block(2 * MIB, 0, "inactive"),
             ],
             "entry 0: 4 MiB (4194304 bytes) asked for with 5 MiB (5242880 bytes) live and 10 MiB (10485760 bytes) "
-            "reserved; the device had 1 MiB (1048576 bytes) free. 5 MiB (5242880 bytes) were reserved and not live, in "
-            "pieces of at most 3 MiB (3145728 bytes): the memory was fragmented.",
+            "reserved; the device had 1 MiB (1048576 bytes) free. 5 MiB (5242880 bytes) were reserved and not live "
+            "and the 1 MiB (1048576 bytes) that the device had free, in free blocks of at most 3 MiB (3145728 bytes) "
+            "and inside blocks that are larger than their requests: the memory was fragmented.",
+        ),
+        (
+            # What the device has free counts, as pages of expandable segments would hold both: 3 + 2 of 4 MiB.
+            2 * MIB,
+            [block(3 * MIB, 3 * MIB), block(3 * MIB, 0, "inactive")],
+            "entry 0: 4 MiB (4194304 bytes) asked for with 3 MiB (3145728 bytes) live and 6 MiB (6291456 bytes) "
+            "reserved; the device had 2 MiB (2097152 bytes) free. 3 MiB (3145728 bytes) were reserved and not live "
+            "and the 2 MiB (2097152 bytes) that the device had free, in free blocks of at most 3 MiB (3145728 bytes) "
+            "and inside blocks that are larger than their requests: the memory was fragmented.",
+        ),
+        (
+            # No block is free: the bytes are inside one that is larger than its request.
+            1 * MIB,
+            [block(16 * MIB, 9 * MIB)],
+            "entry 0: 4 MiB (4194304 bytes) asked for with 9 MiB (9437184 bytes) live and 16 MiB (16777216 bytes) "
+            "reserved; the device had 1 MiB (1048576 bytes) free. 7 MiB (7340032 bytes) were reserved and not live, "
+            "and no block was free: they were lost inside blocks that are larger than their requests.",
         ),
         (
             0,
@@ -217,7 +235,8 @@ def test_the_segments_do_not_tell_of_an_error_that_events_follow(tmp_path: Path)
     (refusal,) = read(tmp_path, content).origin.refusals
     assert (refusal.event, refusal.live, refusal.largest_free) == (1, 3 * MIB, None)
     assert refusal.text.endswith(
-        "no piece of them served: they were fragmented, or belonged to another stream or pool."
+        "no piece of them served: they were fragmented, lost inside blocks that are larger than their requests, or "
+        "belonged to another stream or pool."
     )
 
 

@@ -129,6 +129,20 @@ def test_a_log_of_rmm_has_streams_failures_and_blocks_from_before(tmp_path: Path
     assert "\nout of memory " in allotment("replay", tmp_path / "t").stdout
 
 
+@pytest.mark.parametrize("kept", range(1, len("140202,11:23:45.123462,free,0x7f0a00000000,1000,")))
+def test_a_log_of_rmm_that_was_cut_off_is_read_up_to_its_last_whole_line(tmp_path: Path, kept: int) -> None:
+    whole = RMM.splitlines(keepends=True)
+    columns = read(tmp_path, "".join(whole[:-1]) + whole[-1][:kept])
+    assert events(columns) == [(1, 700), (1, 1000), (2, 700), (1, 500)]
+    assert columns.origin.missing[-1] == (
+        "the last line is cut off and was left out: the program was killed, or the log is in use"
+    )
+    # Without a newline alone, nothing is missing.
+    assert read(tmp_path, RMM.rstrip("\n")).origin.missing == read(tmp_path, RMM).origin.missing
+    # Another line is not cut off, but wrong.
+    assert rejected(tmp_path, RMM + "1,2\n" + whole[1]) == "line 9: has 2 fields, the first line has 6"
+
+
 def test_times_of_a_log_go_on_after_midnight_and_are_none_if_one_is_not_readable(tmp_path: Path) -> None:
     rows = [
         f"1,{time},allocate,{address:#x},8,0x0"

@@ -108,7 +108,7 @@ def test_events_that_do_not_continue_the_running_total_are_said_to_be_missing(tm
     )
     (columns,) = read_all_columns(path)
     assert columns.origin.missing == (
-        "1 events do not continue the allocator's running total: events are missing",
+        "1 event does not continue the allocator's running total: events are missing",
     )
 
 

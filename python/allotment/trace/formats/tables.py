@@ -54,8 +54,12 @@ def read_table(path: str, text: str) -> list[Columns]:
     names = _names(text.partition("\n")[0])
     if len(set(names)) != len(names):
         raise fault(path, f"line 1: a column occurs twice: {', '.join(names)}")
-    rows = _rows(path, text, names)
-    return [_read_rmm(path, rows) if set(_RMM) <= set(names) else _read_lifetimes(path, names, rows)]
+    if not set(_RMM) <= set(names):
+        return [_read_lifetimes(path, names, _rows(path, text, names))]
+    # A program that was killed leaves a line that is cut off: the logger ends each one.
+    lines, _, last = text.rpartition("\n")
+    is_cut = last.strip() != "" and last.count(",") < len(names) - 1
+    return [_read_rmm(path, _rows(path, lines if is_cut else text, names), is_cut=is_cut)]
 
 
 def _names(first_line: str) -> list[str]:
@@ -111,8 +115,8 @@ def _read_lifetimes(path: str, names: list[str], rows: Iterator[tuple[int, dict[
     return Columns(path, None, op, ids, sizes, origin=Origin("lifetimes"))
 
 
-def _read_rmm(path: str, rows: Iterator[tuple[int, dict[str, str]]]) -> Columns:
-    """Read the log of RMM's ``logging_resource_adaptor``."""
+def _read_rmm(path: str, rows: Iterator[tuple[int, dict[str, str]]], *, is_cut: bool) -> Columns:
+    """Read the log of RMM's ``logging_resource_adaptor``, of which the last line may have been left out."""
     events, unknown = BlockEvents(), Counter[str]()
     refusals: list[RecordedRefusal] = []
     clock, threads = _Clock(), dict[str, int]()
@@ -135,6 +139,10 @@ def _read_rmm(path: str, rows: Iterator[tuple[int, dict[str, str]]]) -> Columns:
         else:
             unknown[action] += 1
     missing = events.missing()
+    if is_cut:
+        missing.append(
+            "the last line is cut off and was left out: the program was killed, or the log is in use"
+        )
     if unknown:
         missing.append(f"kinds of entries that are not known were left out: {', '.join(sorted(unknown))}")
     before = events.live_before

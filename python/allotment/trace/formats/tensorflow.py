@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from allotment.trace.blocks import MAX_BYTES, BlockEvents
+from allotment.trace.counted import counted
 from allotment.trace.formats.protobuf import Message, ProtobufError
 from allotment.trace.recording import Columns, Origin, fault
 
@@ -178,9 +179,8 @@ def _program(path: str, allocator: str, found: list[_Event]) -> Columns:
     )
     missing = events.missing()
     if out_of_order:
-        missing.append(
-            f"{out_of_order} events do not continue the allocator's running total: events are missing"
-        )
+        wrong = counted(out_of_order, "event", "does not", "do not")
+        missing.append(f"{wrong} continue the allocator's running total: events are missing")
     if at_start > chunks_before:
         missing.append(
             f"{at_start - chunks_before} bytes of chunks were in use from before the first event to the end: no event "

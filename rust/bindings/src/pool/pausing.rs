@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use super::Pool;
 use crate::error::IntoPyErr;
+use crate::error::os_error::os_error;
 use crate::guard;
 use crate::interpreter::detach;
 use crate::size::size_argument;
@@ -63,7 +64,7 @@ impl Pool {
             Some(path) => {
                 let mut options = OpenOptions::new();
                 options.read(true).write(true).create(true).truncate(false);
-                PausedContent::File(options.open(&path).map_err(|error| file_error(&error, path))?)
+                PausedContent::File(options.open(&path).map_err(|error| os_error(py, &error, Some(path)))?)
             }
         };
         let paused = detach(py, || self.flushed().pause(content));
@@ -87,12 +88,6 @@ impl Pool {
     fn paused(&self, py: Python<'_>) -> PyResult<bool> {
         detach(py, || self.core.is_paused()).map_err(|error| error.into_py_err(py))
     }
-}
-
-/// Returns the exception of a file that cannot be opened, with its name.
-fn file_error(error: &std::io::Error, path: PathBuf) -> PyErr {
-    // `OSError` chooses its class by the number.
-    PyOSError::new_err((error.raw_os_error(), error.kind().to_string(), path.into_os_string()))
 }
 
 impl IntoPyErr for PauseError {

@@ -4,6 +4,7 @@ use std::env;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use allotment_sync::PerProcess;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -72,8 +73,9 @@ pub(super) fn start_ring(py: Python<'_>, pool: &Arc<allotment::Pool>, events: us
 
 /// Begins to record the whole process when its first pool is made, if the environment says so.
 pub(super) fn start_from_environment(py: Python<'_>) -> PyResult<()> {
-    static ASKED: AtomicBool = AtomicBool::new(false);
-    if ASKED.swap(true, Ordering::Relaxed) {
+    // A forked child has pools of its own, and a file for them.
+    static ASKED: PerProcess<AtomicBool> = PerProcess::new(AtomicBool::new(false), AtomicBool::default);
+    if ASKED.get().swap(true, Ordering::Relaxed) {
         return Ok(());
     }
     match env::var_os(RECORD) {

@@ -3,7 +3,6 @@
 use allotment_sync::MutexGuard;
 
 use super::advise::Depth;
-use super::recording::EventKind;
 use super::state::State;
 use super::{AllocationAttempt, Pool};
 use crate::error::{AllocError, Unusable};
@@ -113,14 +112,13 @@ impl Pool {
         refused: AllocationAttempt,
     ) -> Result<Box<OutOfMemory>, Unusable> {
         let AllocationAttempt { mut out_of_memory, .. } = refused;
-        self.with_state(|state| {
+        let logs = self.with_state(|state| {
             state.allocator.counters.account_refuse();
             state.allocator.decisions.record(|| Decision::Refused);
-            if state.recordings.are_running() {
-                state.recordings.add(EventKind::Refused, 0, request.bytes);
-            }
             state.allocator.history.refused(request.needed);
+            state.recordings.add_refusal(request.bytes)
         })?;
+        logs.tell();
         let external = self.external_memory(&self.others());
         out_of_memory.advice = self.advise(request, &external, Depth::Quick)?;
         Ok(out_of_memory)

@@ -89,6 +89,26 @@ impl Recordings {
     pub(super) fn are_running(&self) -> bool {
         !self.writers.is_empty()
     }
+
+    /// Adds a refusal to all logs; returns them, so that the caller tells them of it without the pool's lock.
+    #[cold]
+    pub(super) fn add_refusal(&mut self, bytes: u64) -> RefusalLogs {
+        if self.are_running() {
+            self.add(EventKind::Refused, 0, bytes);
+        }
+        RefusalLogs(self.writers.iter().map(|writer| writer.log().clone()).collect())
+    }
+}
+
+/// The logs that received a refusal.
+#[must_use]
+pub(super) struct RefusalLogs(Vec<EventLog>);
+
+impl RefusalLogs {
+    /// Calls what [`EventLog::on_refusal`] set. The caller has no locks.
+    pub(super) fn tell(self) {
+        self.0.iter().for_each(EventLog::tell_of_refusal);
+    }
 }
 
 impl State {

@@ -10,7 +10,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use allotment_sync::{Clock, generation};
 
@@ -44,6 +44,8 @@ pub(super) struct Log {
     /// The process of the log, by the number of its forks.
     process: u64,
     batches: Mutex<Batches>,
+    /// What [`EventLog::on_refusal`] set.
+    on_refusal: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Default)]
@@ -94,8 +96,29 @@ impl EventLog {
     #[must_use]
     pub fn new(capacity: usize, keep: Keep) -> Self {
         let capacity = capacity.max(1);
-        let (clock, refused, batches) = (Clock::new(), AtomicU64::new(0), Mutex::default());
-        Self(Arc::new(Log { clock, refused, capacity, keep, process: generation(), batches }))
+        Self(Arc::new(Log {
+            clock: Clock::new(),
+            refused: AtomicU64::new(0),
+            capacity,
+            keep,
+            process: generation(),
+            batches: Mutex::default(),
+            on_refusal: OnceLock::new(),
+        }))
+    }
+
+    /// Has `action` called after each refusal, before the caller gets its error: a program that ends there can have
+    /// written its events. It is called without locks, by the thread of the request, several threads at once. Returns
+    /// false if there is an action already.
+    pub fn on_refusal(&self, action: impl Fn() + Send + Sync + 'static) -> bool {
+        self.0.on_refusal.set(Box::new(action)).is_ok()
+    }
+
+    /// Calls the action of [`EventLog::on_refusal`].
+    pub(super) fn tell_of_refusal(&self) {
+        if let Some(action) = self.0.on_refusal.get() {
+            action();
+        }
     }
 
     /// Removes and returns all events, by time.

@@ -155,3 +155,26 @@ fn events_of_a_pool_that_is_gone_stay() {
     }
     assert_eq!(events(&log), [(EventKind::Allocated, 1, 1)]);
 }
+
+#[test]
+fn a_refusal_is_told_before_the_error_comes_back_and_without_the_lock() {
+    let pool = std::sync::Arc::new(pool(Options::new(4096).growth(false)));
+    let (log, other) = (EventLog::new(100, Keep::Last), EventLog::new(100, Keep::Last));
+    let (seen, told) = std::sync::mpsc::channel();
+    let (same_log, same_pool) = (log.clone(), std::sync::Arc::downgrade(&pool));
+    assert!(log.on_refusal(move || {
+        // The event is in the log, and the pool can be used.
+        same_pool.upgrade().unwrap().allocate(1).unwrap();
+        seen.send(events(&same_log)).unwrap();
+    }));
+    assert!(!log.on_refusal(|| ()));
+    pool.start_recording(&log).unwrap();
+    pool.start_recording(&other).unwrap();
+    pool.allocate(5000).unwrap_err();
+    let expected = [(EventKind::Refused, 0, 5000), (EventKind::Allocated, 1, 1)];
+    assert_eq!(told.try_recv().unwrap(), expected);
+    pool.stop_recording(&log).unwrap();
+    pool.allocate(6000).unwrap_err();
+    assert!(told.try_recv().is_err());
+    assert_eq!(events(&other).last(), Some(&(EventKind::Refused, 0, 6000)));
+}

@@ -25,6 +25,10 @@ impl Writer {
         Self { log: log.clone(), pool, batch: None, last: 0, tag: None }
     }
 
+    pub(super) fn log(&self) -> &EventLog {
+        &self.log
+    }
+
     pub(super) fn is_of(&self, log: &EventLog) -> bool {
         Arc::ptr_eq(&self.log.0, &log.0)
     }

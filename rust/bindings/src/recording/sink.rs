@@ -1,0 +1,176 @@
+//! Where a recording's events go: files that are written without Python, so that a refused thread can do so whether or not
+//! it has the interpreter's lock. `python/allotment/trace/journal.py` describes their content.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{Log, ROW_BYTES};
+
+const MAGIC: &[u8] = b"allotment events 1\n";
+
+/// A program that is refused again and again waits for its file for at most one part in so many of its time.
+const SHARE: u32 = 10;
+
+/// The file of a log.
+#[derive(Default)]
+pub(super) enum Sink {
+    #[default]
+    None,
+    Journal(Journal),
+    AtRefusal(RefusalFile),
+}
+
+/// A file that every event is appended to.
+pub(super) struct Journal {
+    file: File,
+    /// Milliseconds between two calls of [`Sink::flush`].
+    behind: u32,
+    /// The number of tags in it.
+    tags: usize,
+}
+
+/// A file that receives all events of a log after a refusal.
+pub(super) struct RefusalFile {
+    path: PathBuf,
+    /// The number of refusals when it was last written; how long that took, and when it ended.
+    refused: u64,
+    took: Duration,
+    ended: Option<Instant>,
+}
+
+impl Journal {
+    pub(super) fn create(path: &Path, behind: u32) -> io::Result<Self> {
+        let mut file = File::create(path)?;
+        // Readers learn of the process before there are events.
+        file.write_all(&[MAGIC, &block(&[], &[], &BTreeMap::new(), 0, Some(behind))].concat())?;
+        Ok(Self { file, behind, tags: 0 })
+    }
+}
+
+impl RefusalFile {
+    /// The file is made by the first refusal.
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, refused: 0, took: Duration::ZERO, ended: None }
+    }
+
+    /// Whether a refused request waits for the file: not where the last one took too long.
+    fn is_due(&self) -> bool {
+        self.ended.is_none_or(|ended| ended.elapsed() >= self.took * SHARE)
+    }
+}
+
+impl Sink {
+    /// Writes the events of `log` that are not in the file. After a failure there is no file any more.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(super) fn flush(&mut self, log: &Log) -> io::Result<()> {
+        let written = match self {
+            Self::None => Ok(()),
+            Self::Journal(journal) => append_events(journal, log),
+            Self::AtRefusal(file) => write_refused(file, log),
+        };
+        if written.is_err() {
+            *self = Self::None;
+        }
+        written
+    }
+
+    /// Writes them after a refusal, unless the program would wait for its files for a large part of its time.
+    ///
+    /// # Errors
+    /// As [`Sink::flush`].
+    pub(super) fn flush_refusal(&mut self, log: &Log) -> io::Result<()> {
+        match self {
+            Self::AtRefusal(file) if !file.is_due() => Ok(()),
+            _ => self.flush(log),
+        }
+    }
+}
+
+fn append_events(journal: &mut Journal, log: &Log) -> io::Result<()> {
+    let rows = log.pack(log.events.take());
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let (tags, pools) = log.texts(journal.tags);
+    journal.file.write_all(&block(&rows, &tags, &pools, log.events.lost(), Some(journal.behind)))?;
+    journal.tags += tags.len();
+    Ok(())
+}
+
+fn write_refused(file: &mut RefusalFile, log: &Log) -> io::Result<()> {
+    // Before the events: a refusal meanwhile is written another time.
+    let refused = log.events.refused();
+    if refused == file.refused {
+        return Ok(());
+    }
+    let start = Instant::now();
+    file.refused = refused;
+    let rows = log.pack(log.events.events());
+    let (tags, pools) = log.texts(0);
+    let content = block(&rows, &tags, &pools, log.events.lost(), None);
+    replace(&file.path, &[MAGIC, &content].concat())?;
+    file.took = start.elapsed();
+    file.ended = Some(Instant::now());
+    Ok(())
+}
+
+/// Returns a block of a journal. `behind` are the milliseconds by which the file may be behind the program, `None` if it is
+/// whole and none will follow.
+fn block(
+    rows: &[u8],
+    tags: &[String],
+    pools: &BTreeMap<u64, String>,
+    lost: u64,
+    behind: Option<u32>,
+) -> Vec<u8> {
+    let facts = json!({
+        "rows": rows.len() / ROW_BYTES,
+        "tags": tags,
+        "pools": pools,
+        "lost": lost,
+        "pid": process::id(),
+        "behind_ms": behind,
+        "ended": behind.is_none(),
+    });
+    let text = facts.to_string();
+    let length = u32::try_from(text.len()).unwrap_or(0);
+    [&length.to_le_bytes()[..], text.as_bytes(), rows].concat()
+}
+
+/// Writes a file under a new name beside `path`, then renames it, as `python/allotment/trace/files.py` does.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    // A link is followed, as opening the file would.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let old = fs::metadata(&target).ok();
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        return Err(io::Error::other("not the path of a regular file"));
+    }
+    if old.is_some() {
+        // Renaming needs write permission for the folder only.
+        drop(OpenOptions::new().append(true).open(&target)?);
+    }
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let unfinished = target.with_file_name(format!(".{}-{number}.tmp", process::id()));
+    let written = (|| {
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&unfinished)?;
+        file.write_all(content)?;
+        if let Some(old) = old {
+            file.set_permissions(old.permissions())?;
+        }
+        fs::rename(&unfinished, &target)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
+}
