@@ -11,6 +11,9 @@ from allotment._core import format_size, one_line
 _MAGIC: Final = b"allotment host 1"
 _LAYOUT: Final = struct.Struct("=16s16s6Q")
 
+#: What stands for a request of more bytes than 64 bits can say.
+_MOST: Final = (1 << 64) - 1
+
 #: Processes that the summary names.
 _MOST_NAMED: Final = 5
 
@@ -40,6 +43,8 @@ class ProcessFigures:
         if not self.refused:
             return text
         first = format_size(self.first_refused)
+        if self.first_refused == _MOST:
+            first = f"{_MOST} bytes or more"
         if self.refused == 1:
             return f"{text}; a request of {first} was refused"
         return f"{text}; {self.refused} requests were refused, the first of {first}"
@@ -81,5 +86,6 @@ def summary(found: list[ProcessFigures], limit: int | None, threshold: int) -> l
         most = format_size(max(one.peak_live for one in others))
         refused = sum(one.refused for one in others)
         text = f"other processes ({len(others)}): at most {most} each"
-        lines.append(f"{text}; {refused} requests were refused" if refused else text)
+        said = "1 request was refused" if refused == 1 else f"{refused} requests were refused"
+        lines.append(f"{text}; {said}" if refused else text)
     return lines

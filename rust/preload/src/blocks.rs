@@ -92,6 +92,25 @@ pub(crate) fn allocate(bytes: usize, alignment: usize, zeroed: bool) -> Option<*
     Some(block.as_ptr().cast())
 }
 
+/// Refuses a request for more bytes than 64 bits can say; returns a null pointer.
+#[cold]
+#[inline(never)]
+pub(crate) fn refuse_product(count: usize, bytes: usize) -> *mut c_void {
+    if let Some(blocks) = BLOCKS.get().filter(|_| !entry::is_inside()) {
+        let _inside = Inside::enter();
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            statistics::begin(&blocks.settings);
+            blocks.count_refusal(usize::MAX);
+            report::other_refusal(&format_args!(
+                "cannot allocate {count} times {bytes} bytes: the largest request is {} bytes",
+                allotment::MAX_BYTES
+            ));
+        }));
+    }
+    set_errno(libc::ENOMEM);
+    ptr::null_mut()
+}
+
 /// Frees a block; returns false if it is not the pool's.
 ///
 /// # Safety
@@ -160,17 +179,21 @@ impl Blocks {
 
     /// Counts and tells a refusal.
     pub(crate) fn refuse(&self, error: AllocError, bytes: usize) {
-        let number = statistics::add(Figure::Refused, 1);
-        if number == 1 {
-            statistics::add(Figure::FirstRefused, bytes as u64);
-        }
-        self.record(Event::Refused, 0, bytes);
+        self.count_refusal(bytes);
         match error {
             AllocError::OutOfMemory(refused) => report::out_of_memory(refused, |refused| {
                 let _ = self.pool.add_details(refused);
             }),
             other => report::other_refusal(&other),
         }
+    }
+
+    fn count_refusal(&self, bytes: usize) {
+        let number = statistics::add(Figure::Refused, 1);
+        if number == 1 {
+            statistics::add(Figure::FirstRefused, bytes as u64);
+        }
+        self.record(Event::Refused, 0, bytes);
     }
 
     fn free(&self, block: *mut c_void, entry: &ranges::Block) {

@@ -36,8 +36,9 @@ extern "C" fn malloc_large(bytes: usize) -> *mut c_void {
 pub unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     match count.checked_mul(bytes) {
         Some(all) if blocks::are_large(all) => calloc_large(all),
-        // SAFETY: any size is allowed; a product that is too large is refused.
-        _ => unsafe { real::calloc(count, bytes) },
+        // SAFETY: any size is allowed.
+        Some(_) => unsafe { real::calloc(count, bytes) },
+        None => blocks::refuse_product(count, bytes),
     }
 }
 
@@ -127,8 +128,11 @@ unsafe extern "C" fn realloc_large(block: *mut c_void, bytes: usize) -> *mut c_v
 /// As for `free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, bytes: usize) -> *mut c_void {
-    // SAFETY: guaranteed by the caller. A product that is too large is refused as any size is that is too large.
-    unsafe { realloc(block, count.saturating_mul(bytes)) }
+    match count.checked_mul(bytes) {
+        // SAFETY: guaranteed by the caller.
+        Some(all) => unsafe { realloc(block, all) },
+        None => blocks::refuse_product(count, bytes),
+    }
 }
 
 /// As the C function.

@@ -1,11 +1,12 @@
 //! What the library says on standard error: refused requests, and its own troubles.
 
+use std::fmt;
 use std::mem;
 use std::process;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use allotment::{AllocError, Bytes, OutOfMemory};
+use allotment::{Bytes, OutOfMemory};
 
 use crate::statistics;
 
@@ -35,7 +36,7 @@ pub(crate) fn out_of_memory(mut refused: Box<OutOfMemory>, add_details: impl FnO
 }
 
 /// Prints a refusal for another reason than lack of memory.
-pub(crate) fn other_refusal(error: &AllocError) {
+pub(crate) fn other_refusal(error: &dyn fmt::Display) {
     if OTHER.fetch_add(1, Ordering::Relaxed) < MAX_REPORTS {
         print(&error.to_string());
     }

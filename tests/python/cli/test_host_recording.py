@@ -16,7 +16,7 @@ from allotment.trace import read_columns, read_trace
 from allotment.trace.journal import MAGIC
 from support import child
 from support.command import allotment, complaint, replay_json
-from support.host_programs import FUNCTIONS, own_events, record
+from support.host_programs import FUNCTIONS, PROGRAMS, Compile, own_events, record
 
 
 def test_every_function_is_recorded_with_its_bytes(tmp_path: Path) -> None:
@@ -219,3 +219,22 @@ def test_a_program_without_large_blocks_is_told(tmp_path: Path) -> None:
 )
 def test_options_that_exclude_each_other(options: list[str], text: str) -> None:
     assert text in complaint(allotment("record", *options, "--", "true"))
+
+
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_a_replay_finds_the_smallest_limit_of_a_run_exactly(
+    compiled: Compile, tmp_path: Path, seed: str
+) -> None:
+    program, page = compiled(PROGRAMS / "random_order.c"), 64 << 10
+    allotment("record", "--host", "-o", tmp_path / "t.npz", "--", program, seed)
+    options = ("--round-sizes", "4KiB", "--elastic", "--page-size", "64KiB", "--granularity", "64KiB")
+    figures = replay_json(tmp_path / "t.npz", *options, "--min-limit")
+    limit = figures["min_limit"]
+    assert figures["complete"]
+    for given, refuses in [(limit, False), (limit - page, True)]:
+        done = allotment("run", "--quiet", "--limit", str(given), "--", program, seed)
+        assert (int(done.stdout) > 0) == refuses, given
+    # What a run served at a limit the replay serves at it.
+    run = ("run", "--quiet", "--limit", "16MiB", "-o", tmp_path / "u.npz")
+    assert int(allotment(*run, "--", program, seed).stdout) > 100
+    assert replay_json(tmp_path / "u.npz", *options, "--limit", "16MiB")["refused"] == 0

@@ -3,10 +3,12 @@
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from support.command import allotment
 from support.host_programs import PROGRAMS, Compile, python, run
 
 RESIDENT = """
@@ -278,3 +280,31 @@ for _ in range(50):
     assert len(lines) == 10 + 10 + 1, done.stderr
     assert done.stderr.count("verdict") == 1
     assert "100 requests were refused" in lines[-1]
+
+
+@pytest.mark.parametrize("call", ["calloc({count}, {size})", "reallocarray(None, {count}, {size})"])
+def test_a_product_above_all_numbers_is_refused_and_told_as_what_it_is(tmp_path: Path, call: str) -> None:
+    call = call.format(count="ctypes.c_size_t(1 << 40)", size="ctypes.c_size_t(1 << 30)")
+    done = allotment(
+        "run",
+        "--limit",
+        "256MiB",
+        "--timeline",
+        tmp_path / "t.csv",
+        "--",
+        sys.executable,
+        "-c",
+        REALLOC
+        + f"""
+c.calloc.restype = c.reallocarray.restype = ctypes.c_void_p
+ctypes.set_errno(0)
+assert c.{call} is None
+""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert (
+        "cannot allocate 1099511627776 times 1073741824 bytes: the largest request is 9223372036854775552 bytes\n"
+        in done.stderr
+    )
+    assert "a request of 18446744073709551615 bytes or more was refused" in done.stderr
+    assert (tmp_path / "t.csv").read_text().endswith(f",{(1 << 63) - 1}\n")

@@ -191,6 +191,26 @@ def test_bad_input_is_told_in_a_line(arguments: list[str], text: str) -> None:
     assert text in complaint(allotment("run", *arguments))
 
 
+@pytest.mark.parametrize("command", [("run", "--quiet", "--limit", "64MiB"), ("record",)])
+def test_a_script_without_a_first_line_for_the_system_is_run_by_the_shell(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    script = tmp_path / "script"
+    script.write_text('echo "$1"; exit 7\n')
+    script.chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    for name in (str(script), "./script", "script"):
+        # As a program that takes its place (`execvp`) does.
+        for words in (["env", name, "a b"], [sys.executable, "-m", "allotment", *command, "--", name, "a b"]):
+            done = subprocess.run(
+                words, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+            )
+            assert (done.returncode, done.stdout) == (7, "a b\n"), done.stderr
+    # Not what is no text.
+    script.write_bytes(b"\0\1\2")
+    assert "cannot be run: Exec format error" in complaint(allotment(*command, "--", script))
+
+
 def test_a_static_program_is_not_run(compiled: Compile, tmp_path: Path) -> None:
     program = compiled(PROGRAMS / "other_callers.c", "-static")
     line = complaint(run(program))
