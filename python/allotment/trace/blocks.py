@@ -4,8 +4,6 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from allotment.trace.counted import counted
-
 #: Most bytes that a request of a trace may have; that of a recorded program.
 MAX_BYTES = 1 << 57
 
@@ -156,3 +154,16 @@ def _whole(first: Iterable[int], part: "array[int]") -> "memoryview[int]":
     # The buffer of an empty array is at no aligned address.
     whole.append(0)
     return memoryview(whole)[:-1]
+
+
+def counted(number: int, noun: str, one: str = "", more: str = "") -> str:
+    """Return a number with its noun, and a verb that fits it.
+
+    Args:
+        number: The number.
+        noun: The noun for one; more get an ``s``.
+        one: The verb for one, such as ``was``.
+        more: The verb for all other numbers, such as ``were``.
+    """
+    text, verb = (f"{number} {noun}", one) if number == 1 else (f"{number} {noun}s", more)
+    return f"{text} {verb}" if verb else text

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from allotment.trace.blocks import BlockEvents
-from allotment.trace.counted import counted
+from allotment.trace.blocks import BlockEvents, counted
 from allotment.trace.journal import Events
 from allotment.trace.recording import Columns, Origin, RecordedRefusal
 

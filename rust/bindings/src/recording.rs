@@ -1,4 +1,6 @@
 //! The `EventLog` class: events of pools, packed for `NumPy`, and the logs that new pools join.
+//!
+//! Longer than 300 lines: all of one class.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;

@@ -1,4 +1,7 @@
-"""``allotment run``: large blocks of host memory under a limit, their content and their memory."""
+"""``allotment run``: large blocks of host memory under a limit, their content and their memory.
+
+Longer than 300 lines: one rule after the other of one command, with the same helpers.
+"""
 
 import re
 import signal

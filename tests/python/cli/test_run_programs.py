@@ -1,4 +1,7 @@
-"""``allotment run``: which programs run, what they start, how they end, and what the command says."""
+"""``allotment run``: which programs run, what they start, how they end, and what the command says.
+
+Longer than 300 lines: one rule after the other of one command, with the same helpers.
+"""
 
 import json
 import os
@@ -195,11 +198,11 @@ def test_bad_input_is_told_in_a_line(arguments: list[str], text: str) -> None:
 def test_a_script_without_a_first_line_for_the_system_is_run_by_the_shell(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    script = tmp_path / "script"
+    script = tmp_path / "own-script"
     script.write_text('echo "$1"; exit 7\n')
     script.chmod(0o755)
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    for name in (str(script), "./script", "script"):
+    for name in (str(script), "./own-script", "own-script"):
         # As a program that takes its place (`execvp`) does.
         for words in (["env", name, "a b"], [sys.executable, "-m", "allotment", *command, "--", name, "a b"]):
             done = subprocess.run(
@@ -217,7 +220,7 @@ def test_a_static_program_is_not_run(compiled: Compile, tmp_path: Path) -> None:
     assert line.endswith(
         "it is linked statically, so that the system loads no library into it: nothing was run"
     )
-    script = tmp_path / "script"
+    script = tmp_path / "own-script"
     script.write_text(f"#!{program}\n")
     script.chmod(0o755)
     assert "linked statically" in complaint(run(script))

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from allotment.trace.blocks import MAX_BYTES, BlockEvents
-from allotment.trace.counted import counted
+from allotment.trace.blocks import MAX_BYTES, BlockEvents, counted
 from allotment.trace.formats.protobuf import Message, ProtobufError
 from allotment.trace.recording import Columns, Origin, fault
 

@@ -6,6 +6,8 @@
 //! ```
 //!
 //! An event takes no lock but that of its pool: the log's own is taken for each batch, and where the tag changes.
+//!
+//! Longer than 300 lines: all that the log's own lock protects.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
