@@ -22,8 +22,6 @@ impl Choice {
     }
 
     pub(crate) fn traces(&self) -> Vec<Trace> {
-        let wanted =
-            |trace: &Trace| self.parts.is_empty() || self.parts.iter().any(|part| trace.name.contains(part));
-        traces::all().into_iter().filter(wanted).collect()
+        traces::named(|name| self.parts.is_empty() || self.parts.iter().any(|part| name.contains(part)))
     }
 }

@@ -43,7 +43,7 @@ static RUNNING: Mutex<()> = Mutex::new(());
 
 #[test]
 fn recorded_programs_are_decided_as_tensorflow_does() {
-    let traces = traces::all();
+    let traces = traces::named(|_| true);
     assert!(!traces.is_empty(), "no recorded programs in the repository: name a folder in ALLOTMENT_TRACES");
     let mut jobs = Vec::new();
     for trace in &traces {

@@ -307,7 +307,7 @@ fn what_does_not_go_with_a_plan_is_refused() {
 
 #[test]
 fn a_recorded_training_step_replays_in_exactly_the_arena() {
-    let trace = traces::all().into_iter().find(|trace| trace.name == "torch_gnn_train");
+    let trace = traces::named(|name| name == "torch_gnn_train").pop();
     let program = trace.expect("a trace of the repository").program;
     let effort = Effort::default().time(Duration::from_secs(60)).steps(1_000_000);
     let plan = Arc::new(plan(program.buffers(), GRANULE, &effort, |_| true).expect("valid"));

@@ -16,8 +16,8 @@ pub(crate) struct Trace {
     pub(crate) program: Program,
 }
 
-/// Returns all traces of the repository and of the folder in `ALLOTMENT_TRACES`, sorted by name.
-pub(crate) fn all() -> Vec<Trace> {
+/// Returns the traces with a wanted name of the repository and of the folder in `ALLOTMENT_TRACES`, sorted by name.
+pub(crate) fn named(wanted: impl Fn(&str) -> bool) -> Vec<Trace> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut folders = vec![root.join("tests/traces"), root.join("python/allotment/trace/data")];
     folders.extend(std::env::var_os("ALLOTMENT_TRACES").map(PathBuf::from));
@@ -28,8 +28,8 @@ pub(crate) fn all() -> Vec<Trace> {
             files.insert(path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), path);
         }
     }
-    let read = |(name, path): (String, PathBuf)| Trace { program: read(&path), name };
-    files.into_iter().map(read).collect()
+    let wanted = files.into_iter().filter(|(name, _)| wanted(name));
+    wanted.map(|(name, path)| Trace { program: read(&path), name }).collect()
 }
 
 fn read(path: &Path) -> Program {

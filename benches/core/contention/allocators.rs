@@ -145,7 +145,7 @@ fn pair(threads: usize, settings: &Settings, run: fn(&Job) -> Outcome) -> Speed 
 pub(crate) fn measure(settings: &Settings) {
     let contenders = contenders();
     let names: Vec<_> = contenders.iter().map(|contender| contender.name).collect();
-    let traces = if settings.wants("replay") { traces::all() } else { Vec::new() };
+    let traces = if settings.wants("replay") { traces::named(|_| true) } else { Vec::new() };
     let mut tables = Tables::new("contention", "ns a pair of all threads together", &names);
     let mut waits = Vec::new();
     for part in ["pairs", "churn", "replay"] {

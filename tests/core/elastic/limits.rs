@@ -7,7 +7,7 @@ use allotment::source::AddressSpace;
 use allotment::{Options, Pool};
 
 use crate::numbers::Numbers;
-use crate::traces::all;
+use crate::traces::named;
 
 /// How far above the peak of live bytes a limit may be, in thousandths of it.
 fn most(page_size: u64, peak: u64) -> Option<u64> {
@@ -23,7 +23,7 @@ fn most(page_size: u64, peak: u64) -> Option<u64> {
 #[test]
 fn a_limit_close_to_the_peak_completes() {
     let mut judged = 0;
-    for trace in all() {
+    for trace in named(|_| true) {
         // Rounding to granules is lost in every pool.
         let peak = trace.program.peak_in_granules();
         for page_size in [4 << 10, 64 << 10, 2 << 20] {
@@ -40,7 +40,7 @@ fn a_limit_close_to_the_peak_completes() {
 
 #[test]
 fn little_more_than_the_peak_is_committed_at_an_ample_limit() {
-    for trace in all() {
+    for trace in named(|_| true) {
         let peak = trace.program.peak_in_granules();
         for page_size in [64 << 10, 2 << 20] {
             let options = Options::new(1 << 40).elastic(true).page_size(page_size);
@@ -73,7 +73,7 @@ fn pages_of_a_run(pool: &Pool, program: &Program, page_size: u64) -> (u64, u64) 
 
 #[test]
 fn a_program_that_runs_again_receives_hardly_any_page() {
-    for trace in all() {
+    for trace in named(|_| true) {
         for page_size in [64 << 10, 2 << 20] {
             let options = Options::new(1 << 40).elastic(true).page_size(page_size);
             let pool = Pool::new(AddressSpace::new(0), options).expect("valid");
