@@ -217,12 +217,14 @@ impl Bins {
     /// Returns up to about `count` free chunks of at least `size` bytes from the lowest classes, in no particular order.
     /// Of a tree it returns the best fit alone.
     pub(crate) fn some_from(&self, chunks: &ChunkTable, size: u64, count: usize) -> Vec<Handle> {
-        let mut found = Vec::new();
-        for (bin, root) in self.of_class.iter().zip(self.roots).skip(class_of(size)) {
-            found.extend(
-                free_list::members(chunks, bin.head).filter(|&handle| chunks.get(handle).size >= size),
-            );
-            let best = root.and_then(|root| self.tries.best(chunks, root, size));
+        let mut found = Vec::with_capacity(count);
+        let mut classes = self.occupied & (u64::MAX << class_of(size));
+        while classes != 0 {
+            let class = classes.trailing_zeros() as usize % CLASSES;
+            classes &= classes - 1;
+            let listed = free_list::members(chunks, self.of_class[class].head);
+            found.extend(listed.filter(|&handle| chunks.get(handle).size >= size));
+            let best = self.roots[class].and_then(|root| self.tries.best(chunks, root, size));
             found.extend(best.map(|best| best.handle));
             if found.len() >= count {
                 break;

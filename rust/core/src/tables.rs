@@ -123,6 +123,9 @@ impl Tables {
         self.decisions.record(|| Decision::Changed { limit: limit.bytes, growth });
         self.split_threshold = self.split_rule.threshold(limit.bytes);
         Limit { bytes: self.limit, set_by: self.limit_set_by } = limit;
+        if let Some(pages) = &mut self.elastic {
+            pages.set_limit(self.limit);
+        }
     }
 
     pub(crate) fn limit(&self) -> Limit {
@@ -144,7 +147,7 @@ impl Tables {
     pub(crate) fn try_allocate(&mut self, request: ChunkRequest) -> Option<Allocation> {
         // `take` returns two integers in registers; reading the freshly written chunk back would stall.
         let taken = if request.alignment > self.largest_plain_alignment {
-            self.take_specially(request)?
+            self.take_specially(request.bytes, request.needed, request.alignment)?
         } else {
             self.take(request.bytes, request.needed)?
         };
@@ -152,8 +155,10 @@ impl Tables {
     }
 
     /// Takes an aligned chunk, one with pages, or a planned one.
+    // The numbers are passed in registers, a request would be passed in memory.
     #[inline(never)]
-    fn take_specially(&mut self, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
+    fn take_specially(&mut self, bytes: u64, needed: u64, alignment: u64) -> Option<(u64, NonZeroU64)> {
+        let request = ChunkRequest { alignment, ..ChunkRequest::for_chunk(bytes, needed) };
         if self.elastic.is_some() {
             self.take_committed(request)
         } else if self.following.is_some() {
@@ -164,7 +169,8 @@ impl Tables {
     }
 
     /// Makes the tables those of an elastic pool.
-    pub(crate) fn set_elastic(&mut self, elastic: Elastic) {
+    pub(crate) fn set_elastic(&mut self, mut elastic: Elastic) {
+        elastic.set_limit(self.limit);
         self.elastic = Some(elastic);
         self.largest_plain_alignment = 0;
         self.owners.look_at_every_free();
@@ -286,6 +292,7 @@ impl Tables {
     }
 
     /// Removes the owner of a chunk that is about to become free.
+    #[inline(never)]
     fn clear_owner(&mut self, handle: Handle) {
         if let Some(owner) = self.owners.clear_owner(handle) {
             self.owners.account_free(owner, round_up(self.chunks.get(handle).requested));

@@ -35,11 +35,10 @@ pub(crate) fn most_committed(
     slack.max(touched).min(limit / page_size)
 }
 
-/// Returns whether so many pages are touched that a request is worth a search for the place that touches the fewest: from
-/// half of the limit on. Below it takes the best fit, which is found at once.
-#[inline]
-pub(crate) fn is_tight(page_size: u64, touched: u64, limit: u64) -> bool {
-    touched.saturating_mul(page_size) >= limit / 2
+/// Returns the number of touched pages from which on a request is worth a search for the place that touches the fewest:
+/// half of the limit. Below it takes the best fit, which is found at once.
+pub(crate) fn tight_from(page_size: u64, limit: u64) -> u64 {
+    (limit / 2).div_ceil(page_size)
 }
 
 /// Returns the bytes of the next range of addresses to reserve: the wanted ones, and the fewest that serve the request.

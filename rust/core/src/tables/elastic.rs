@@ -15,24 +15,31 @@
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
-use super::pages::{Committed, PageSpan};
+use super::pages::PageSpan;
 use super::{ChunkRequest, Tables};
 use crate::bins::free_list::FreeChunk;
 use crate::chunk::{Chunk, Handle};
-use crate::map::Map;
+use crate::policy::elastic::tight_from;
 use crate::source::Grant;
 use crate::units::{GRANULE, align_up};
-use hole::{Hole, Place};
+use hole::{Hole, Lacking, Place};
+use marks::{ALL, KIND, ONE, committed_at_start, mark_of_start};
 
 /// The pages of an elastic pool.
 #[derive(Debug)]
 pub(crate) struct Elastic {
     /// Base-2 logarithm of the page size.
     shift: u32,
+    /// The page size less one byte.
+    mask: u64,
     /// The number of touched pages.
     touched: u64,
-    /// The committed pages of the holes that have pages of both kinds, by address.
-    mixed: Map<u64, Vec<PageSpan>>,
+    /// From so many touched pages on a request takes the place that touches the fewest.
+    tight_from: u64,
+    /// The committed pages of the holes of the kind [`LISTED`], by the number that their chunks have.
+    lists: Vec<Vec<PageSpan>>,
+    /// The numbers that no chunk has.
+    vacant_lists: Vec<usize>,
     /// Pages that ever received memory.
     commits: u64,
     /// The most allocations at a time, as far as seen when memory was missing.
@@ -42,15 +49,11 @@ pub(crate) struct Elastic {
     has_plan: bool,
     /// Whether no page has memory, touched ones included.
     is_paused: bool,
+    /// The last request for which no chosen place has memory, while that is known to hold.
+    lacking: Option<Lacking>,
     /// The ranges that the source lost: their pages never receive memory again.
     lost: Vec<Grant>,
 }
-
-// How a free chunk says which of its pages are committed: the two lowest bits of `requested`, which is meaningless
-// otherwise; above them is when it was last in use.
-const NONE: u64 = 0;
-const ALL: u64 = 1;
-const SOME: u64 = 2;
 
 const IS_ELASTIC: &str = "only elastic pools call functions that need pages";
 
@@ -58,12 +61,16 @@ impl Elastic {
     pub(crate) fn new(page_size: u64) -> Self {
         Self {
             shift: page_size.trailing_zeros(),
+            mask: page_size - 1,
             touched: 0,
-            mixed: Map::new(),
+            tight_from: u64::MAX,
+            lists: Vec::new(),
+            vacant_lists: Vec::new(),
             commits: 0,
             peak_live: 0,
             has_plan: false,
             is_paused: false,
+            lacking: None,
             lost: Vec::new(),
         }
     }
@@ -72,41 +79,26 @@ impl Elastic {
         1 << self.shift
     }
 
+    pub(super) fn set_limit(&mut self, limit: u64) {
+        self.tight_from = tight_from(self.page_size(), limit);
+        self.lacking = None;
+    }
+
     /// Returns the number of pages that ever received memory.
     pub(crate) fn commits(&self) -> u64 {
         self.commits
     }
 
     /// Returns the number of pages that lie wholly between two addresses.
+    // Wrapping: no address is near the last one, and each check for it costs two instructions of a dozen.
     #[inline(always)]
     fn count_within(&self, start: u64, end: u64) -> u64 {
-        let first = (start + (1 << self.shift) - 1) >> self.shift;
-        (end >> self.shift).saturating_sub(first)
+        let first = start.wrapping_add(self.mask).wrapping_shr(self.shift);
+        end.wrapping_shr(self.shift).saturating_sub(first)
     }
 
     fn within(&self, start: u64, end: u64) -> PageSpan {
         PageSpan::within(start, end, self.shift)
-    }
-
-    /// Returns a free chunk as a hole, with its committed pages.
-    fn look_into(&self, handle: Handle, chunk: &Chunk) -> Hole {
-        let Chunk { address: start, requested, .. } = *chunk;
-        let committed = match requested & 3 {
-            ALL => Committed::All,
-            SOME => Committed::Some(self.mixed.get(&start).cloned().unwrap_or_default()),
-            _ => Committed::None,
-        };
-        let end = chunk.end();
-        Hole { handle, start, end, whole: self.within(start, end), committed, used_at: requested >> 2 }
-    }
-
-    /// Returns the same, and forgets it.
-    fn take(&mut self, handle: Handle, chunk: &Chunk) -> Hole {
-        let hole = self.look_into(handle, chunk);
-        if matches!(hole.committed, Committed::Some(_)) {
-            self.mixed.remove(&hole.start);
-        }
-        hole
     }
 }
 
@@ -131,7 +123,7 @@ impl Tables {
     }
 
     /// Returns a free chunk as a hole.
-    fn hole(&self, handle: Handle) -> Hole {
+    fn hole(&self, handle: Handle) -> Hole<'_> {
         self.pages().look_into(handle, self.chunks.get(handle))
     }
 
@@ -139,25 +131,38 @@ impl Tables {
         self.chunks.get(handle).next.is_none()
     }
 
-    /// Puts a request into the best fit, if the pages there have memory. Returns the address and the size of the chunk.
+    /// Puts a request into the best fit, if the pages there have memory, else where the fewest lack it, if those have it.
+    /// Returns the address and the size of the chunk.
+    #[inline(always)]
     pub(super) fn take_committed(&mut self, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
-        if self.pages().has_plan {
+        let pages = self.pages();
+        if pages.has_plan || pages.is_paused {
             return None;
         }
-        #[cfg(feature = "std")]
-        if self.is_tight() {
-            return self.take_densest(request);
+        if pages.touched >= pages.tight_from || request.is_aligned() {
+            return self.take_with_care(request);
         }
-        let fit = self.take_fit(request)?;
-        if self.chunks.get(fit.handle).requested & 3 == ALL && !request.is_aligned() {
+        let fit = self.bins.take_best_fit(&mut self.chunks, request.needed)?;
+        if self.chunks.get(fit.handle).requested == ALL {
             let chunk = self.carve_committed(fit, request.needed);
             return self.hand_over(chunk, request.bytes, chunk.size);
         }
         self.take_partly_committed(fit, request)
     }
 
+    #[cold]
+    #[inline(never)]
+    fn take_with_care(&mut self, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
+        #[cfg(feature = "std")]
+        if self.is_tight() {
+            return self.take_chosen(request);
+        }
+        let fit = self.take_fit(request)?;
+        self.take_partly_committed(fit, request)
+    }
+
     /// Cuts `size` bytes off a hole of which all pages are committed, at the end where fewer pages become touched.
-    #[inline]
+    #[inline(always)]
     fn carve_committed(&mut self, fit: FreeChunk, size: u64) -> FreeChunk {
         let FreeChunk { size: whole_size, address, handle } = fit;
         let (end, rest) = (address + whole_size, whole_size - size);
@@ -169,8 +174,7 @@ impl Tables {
         }
         let (behind, before) =
             (pages.count_within(address + size, end), pages.count_within(address, address + rest));
-        let Chunk { requested: mark, next, .. } = *self.chunks.get(handle);
-        if before > behind && next.is_some() {
+        if before > behind && self.chunks.get(handle).next.is_some() {
             pages.touched += whole - before;
             let piece = self.chunks.split(handle, rest, size);
             self.bins.insert(&mut self.chunks, handle, rest);
@@ -178,24 +182,50 @@ impl Tables {
         }
         pages.touched += whole - behind;
         let hole = self.chunks.split(handle, size, rest);
-        self.chunks.get_mut(hole).requested = mark;
+        self.chunks.get_mut(hole).requested = ALL;
         self.bins.insert(&mut self.chunks, hole, rest);
         FreeChunk { size, address, handle }
     }
 
-    #[cold]
+    #[inline(never)]
     fn take_partly_committed(&mut self, fit: FreeChunk, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
         let FreeChunk { handle, size, .. } = fit;
+        if !request.is_aligned()
+            && let Some(chunk) = self.carve_last(fit, request.needed)
+        {
+            return self.hand_over(chunk, request.bytes, chunk.size);
+        }
         let hole = self.hole(handle);
         let place = hole
             .best_place(request, self.ends_range(handle), self.pages())
-            .filter(|place| !self.is_paused() && hole.committed.count_missing(place.pages) == 0);
+            .filter(|place| hole.committed.count_missing(place.pages) == 0);
         let Some(place) = place else {
             self.bins.insert(&mut self.chunks, handle, size);
+            #[cfg(feature = "std")]
+            return self.take_chosen(request);
+            #[cfg(not(feature = "std"))]
             return None;
         };
         let chunk = self.carve(handle, place);
         self.hand_over(chunk, request.bytes, chunk.size)
+    }
+
+    /// Cuts `size` bytes off the start of a hole that ends its range and has memory in its first pages, which is where
+    /// programs grow. Returns `None`, without any change, if it is another hole or if it lacks the memory.
+    fn carve_last(&mut self, fit: FreeChunk, size: u64) -> Option<FreeChunk> {
+        let FreeChunk { size: whole_size, address, handle } = fit;
+        let Chunk { requested: mark, next, .. } = *self.chunks.get(handle);
+        let length = committed_at_start(mark).filter(|_| mark & KIND == ONE && next.is_none())?;
+        let pages = self.pages_mut();
+        let taken = ((address + size + pages.mask) >> pages.shift) - ((address + pages.mask) >> pages.shift);
+        if taken > length || size == whole_size {
+            return None;
+        }
+        pages.touched += taken;
+        let rest = self.chunks.split(handle, size, whole_size - size);
+        self.chunks.get_mut(rest).requested = mark_of_start(length - taken);
+        self.bins.insert(&mut self.chunks, rest, whole_size - size);
+        Some(FreeChunk { size, address, handle })
     }
 
     /// Takes the best fit out of its bin: for the size alone if it holds an aligned piece, else for the size and its
@@ -234,34 +264,21 @@ impl Tables {
     }
 
     /// Makes a part of a hole a hole of its own.
-    fn put_part(&mut self, of: &Hole, handle: Handle, start: u64, end: u64) {
+    fn put_part(&mut self, of: &Hole<'_>, handle: Handle, start: u64, end: u64) {
         let whole = self.pages().within(start, end);
         let committed = of.committed.clip(whole);
-        self.put(Hole { handle, start, end, whole, committed, used_at: of.used_at });
+        self.put(Hole { handle, start, end, whole, committed });
     }
 
     /// Puts a hole into its bin.
-    fn put(&mut self, hole: Hole) {
+    fn put(&mut self, hole: Hole<'_>) {
         let (handle, size) = (hole.handle, hole.end - hole.start);
-        self.chunks.get_mut(handle).requested = self.record(hole);
+        self.chunks.get_mut(handle).requested = self.pages_mut().record(hole);
         self.bins.insert(&mut self.chunks, handle, size);
     }
 
-    /// Keeps the pages of a hole; returns what its chunk keeps of them.
-    fn record(&mut self, hole: Hole) -> u64 {
-        let kind = match hole.committed {
-            Committed::All => ALL,
-            Committed::None => NONE,
-            Committed::Some(spans) => {
-                self.pages_mut().mixed.insert(hole.start, spans);
-                SOME
-            }
-        };
-        hole.used_at << 2 | kind
-    }
-
     /// Takes a hole out of its bin.
-    fn take_hole(&mut self, handle: Handle) -> Hole {
+    fn take_hole(&mut self, handle: Handle) -> Hole<'static> {
         let chunk = *self.chunks.get(handle);
         self.bins.remove(&mut self.chunks, handle, chunk.size);
         self.pages_mut().take(handle, &chunk)
@@ -272,6 +289,7 @@ mod freeing;
 #[cfg(feature = "std")]
 mod giving;
 mod hole;
+mod marks;
 #[cfg(feature = "std")]
 pub(crate) mod plan;
 #[cfg(feature = "std")]

@@ -1,6 +1,6 @@
 //! Pages: spans of page numbers, and which pages of a hole have memory.
 
-use alloc::vec;
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use crate::source::Grant;
@@ -41,63 +41,67 @@ impl PageSpan {
 
 /// The pages of a hole that have memory; each page of it lies wholly within the hole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Committed {
+pub(crate) enum Committed<'a> {
     /// All pages, or there are none.
     All,
     /// No page, and there are some.
     None,
-    /// These, in order; no two adjoin.
-    Some(Vec<PageSpan>),
+    /// These, and there are others.
+    One(PageSpan),
+    /// These, two spans or more, in order; no two adjoin.
+    Many(Cow<'a, [PageSpan]>),
 }
 
-impl Committed {
+impl Committed<'_> {
     /// Returns the shortest form for a hole with the pages `whole`. The spans are in order and do not overlap.
-    pub(crate) fn of(whole: PageSpan, spans: impl IntoIterator<Item = PageSpan>) -> Self {
-        let mut joined: Vec<PageSpan> = Vec::new();
-        for span in spans.into_iter().filter(|span| !span.is_empty()) {
-            match joined.last_mut() {
-                Some(last) if last.end == span.first => last.end = span.end,
-                _ => joined.push(span),
+    pub(crate) fn of(whole: PageSpan, spans: impl IntoIterator<Item = PageSpan>) -> Committed<'static> {
+        let mut spans = spans.into_iter().filter(|span| !span.is_empty());
+        if whole.is_empty() {
+            return Committed::All;
+        }
+        let Some(mut last) = spans.next() else { return Committed::None };
+        let mut before = Vec::new();
+        for span in spans {
+            if last.end == span.first {
+                last.end = span.end;
+            } else {
+                before.push(core::mem::replace(&mut last, span));
             }
         }
-        if whole.is_empty() || joined == [whole] {
-            Self::All
-        } else if joined.is_empty() {
-            Self::None
+        if !before.is_empty() {
+            before.push(last);
+            Committed::Many(before.into())
+        } else if last == whole {
+            Committed::All
         } else {
-            Self::Some(joined)
+            Committed::One(last)
         }
     }
 
-    /// Returns the committed pages among those of the hole, `whole`.
-    pub(crate) fn spans(&self, whole: PageSpan) -> Vec<PageSpan> {
-        match self {
-            Self::All if whole.is_empty() => Vec::new(),
-            Self::All => vec![whole],
-            Self::None => Vec::new(),
-            Self::Some(spans) => spans.clone(),
-        }
+    /// Iterates over the committed pages among those of the hole, `whole`.
+    pub(crate) fn spans(&self, whole: PageSpan) -> impl Iterator<Item = PageSpan> {
+        let (one, many): (_, &[PageSpan]) = match self {
+            Self::All => (Some(whole).filter(|whole| !whole.is_empty()), &[]),
+            Self::None => (None, &[]),
+            Self::One(span) => (Some(*span), &[]),
+            Self::Many(spans) => (None, spans),
+        };
+        one.into_iter().chain(many.iter().copied())
     }
 
     /// Returns what remains for a hole with the pages `part` of this one.
-    pub(crate) fn clip(&self, part: PageSpan) -> Self {
+    pub(crate) fn clip(&self, part: PageSpan) -> Committed<'static> {
         match self {
-            Self::All => Self::All,
-            Self::None if part.is_empty() => Self::All,
-            Self::None => Self::None,
-            Self::Some(spans) => Self::of(part, spans.iter().map(|span| span.common(part))),
+            Self::All => Committed::All,
+            _ => Self::of(part, self.spans(part).map(|span| span.common(part))),
         }
     }
 
     /// Returns the pages of `part` without memory.
     pub(crate) fn missing(&self, part: PageSpan) -> Vec<PageSpan> {
-        let Self::Some(spans) = self else {
-            let all = *self == Self::None && !part.is_empty();
-            return if all { vec![part] } else { Vec::new() };
-        };
         let mut missing = Vec::new();
         let mut at = part.first;
-        for span in spans.iter().map(|span| span.common(part)).filter(|span| !span.is_empty()) {
+        for span in self.spans(part).map(|span| span.common(part)).filter(|span| !span.is_empty()) {
             if at < span.first {
                 missing.push(PageSpan { first: at, end: span.first });
             }
@@ -114,13 +118,14 @@ impl Committed {
         match self {
             Self::All => 0,
             Self::None => part.len(),
-            Self::Some(spans) => part.len() - spans.iter().map(|span| span.common(part).len()).sum::<u64>(),
+            Self::One(span) => part.len() - span.common(part).len(),
+            Self::Many(spans) => part.len() - spans.iter().map(|span| span.common(part).len()).sum::<u64>(),
         }
     }
 
     /// Takes up to `most` pages from the end of a hole with the pages `whole`; returns the taken spans.
     pub(crate) fn take(&mut self, whole: PageSpan, most: u64) -> Vec<PageSpan> {
-        let mut left = self.spans(whole);
+        let mut left: Vec<_> = self.spans(whole).collect();
         let mut taken = Vec::new();
         let mut wanted = most;
         while wanted > 0
@@ -141,7 +146,7 @@ impl Committed {
 
     /// Adds pages without memory to those that have some.
     pub(crate) fn add(&mut self, whole: PageSpan, span: PageSpan) {
-        let mut spans = self.spans(whole);
+        let mut spans: Vec<_> = self.spans(whole).collect();
         let place = spans.partition_point(|other| other.first < span.first);
         spans.insert(place, span);
         *self = Self::of(whole, spans);

@@ -21,8 +21,8 @@ fn the_limit_bounds_what_is_committed() {
 
 #[test]
 fn places_are_searched_from_half_of_the_limit_on() {
-    assert!(!is_tight(4096, 127, MIB));
-    assert!(is_tight(4096, 128, MIB));
+    assert_eq!(tight_from(4096, MIB), 128);
+    assert_eq!(tight_from(4096, MIB + 2), 129);
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 use super::super::Tables;
 use super::super::pages::{Committed, PageSpan};
+use super::IS_ELASTIC;
 use super::hole::{Hole, between};
-use super::{ALL, IS_ELASTIC};
+use super::marks::{ALL, LENGTH_BITS, committed_at_start, mark_of_start};
 use crate::chunk::{Chunk, Handle};
 
 impl Tables {
     /// Frees a chunk that has left the live table.
+    #[inline(always)]
     pub(crate) fn free_in_pages(&mut self, handle: Handle) {
         let Chunk { address, size, prev, next, .. } = self.take_over(handle);
         if !self.merge_committed(handle, (address, address + size), prev, next) {
@@ -15,9 +17,9 @@ impl Tables {
         }
     }
 
-    /// Merges a free chunk, which is in no bin, with its free neighbours, if all of their pages are committed; returns
-    /// false, without any change, if not.
-    #[inline]
+    /// Merges a free chunk, which is in no bin, with its free neighbours, if all pages of the left one are committed, and
+    /// of the right one all or the first ones; returns false, without any change, if not.
+    #[inline(always)]
     fn merge_committed(
         &mut self,
         mut handle: Handle,
@@ -25,38 +27,70 @@ impl Tables {
         prev: Option<Handle>,
         next: Option<Handle>,
     ) -> bool {
-        let chunks = &self.chunks;
-        let hole =
-            |at: Option<Handle>| at.map(|at| (at, *chunks.get(at))).filter(|(_, chunk)| chunk.is_free());
-        let (left, right) = (hole(prev), hole(next));
-        let is_whole =
-            |hole: &Option<(Handle, Chunk)>| hole.is_none_or(|(_, chunk)| chunk.requested & 3 == ALL);
+        let (mut left, mut right) = (None, None);
+        // The pages with memory at the start of the right one, if not all have some.
+        let mut at_start = None;
+        if let Some(next) = next
+            && let Chunk { id: None, size, requested, .. } = *self.chunks.get(next)
+        {
+            if requested != ALL {
+                at_start = committed_at_start(requested);
+                // With more pages than a chunk can say the generic way keeps a list.
+                if at_start.is_none() || self.committed_pages() >> LENGTH_BITS > 0 {
+                    return false;
+                }
+            }
+            right = Some((next, size));
+        }
+        if let Some(prev) = prev
+            && let Chunk { id: None, size, requested, .. } = *self.chunks.get(prev)
+        {
+            if requested != ALL {
+                return false;
+            }
+            left = Some((prev, size));
+        }
         let pages = self.elastic.as_mut().expect(IS_ELASTIC);
-        if pages.is_paused || !is_whole(&left) || !is_whole(&right) {
+        if pages.is_paused {
             return false;
         }
-        let mut in_holes = 0;
-        if let Some((right, Chunk { size, .. })) = right {
-            in_holes += pages.count_within(end, end + size);
+        let mut in_right = 0;
+        if let Some((right, size)) = right {
+            in_right = pages.count_within(end, end + size);
             end += size;
             self.bins.remove(&mut self.chunks, right, size);
             self.chunks.merge(handle, right, end - start);
         }
-        if let Some((left, Chunk { size, .. })) = left {
+        let mut in_holes = in_right;
+        if let Some((left, size)) = left {
             in_holes += pages.count_within(start - size, start);
             start -= size;
             self.bins.remove(&mut self.chunks, left, size);
             self.chunks.merge(left, handle, end - start);
             handle = left;
         }
-        pages.touched -= pages.count_within(start, end) - in_holes;
-        self.chunks.get_mut(handle).requested = self.counters.allocs() << 2 | ALL;
+        let whole = pages.count_within(start, end);
+        pages.touched -= whole - in_holes;
+        let mut mark = ALL;
+        if let Some(length) = at_start {
+            // The pages before those of the right one have memory.
+            let missing = in_right - length;
+            mark = mark_of_start(whole - missing);
+            pages.lacking = None;
+        }
+        self.chunks.get_mut(handle).requested = mark;
         self.bins.insert(&mut self.chunks, handle, end - start);
         true
     }
 
+    /// Returns the number of pages that have memory.
+    fn committed_pages(&self) -> u64 {
+        self.counters.reserved() >> self.pages().shift
+    }
+
     /// Merges a free chunk that is in no bin with its free neighbours. Its own pages are committed, except for those that
     /// lack memory.
+    #[inline(never)]
     pub(crate) fn merge_pages(
         &mut self,
         mut handle: Handle,
@@ -85,22 +119,19 @@ impl Tables {
             handle = prev;
             left = (hole.whole, hole.committed);
         }
-        let used_at = self.counters.allocs();
         let pages = self.pages_mut();
         let whole = pages.within(start, end);
         let middle = between(whole, left.0, right.0);
         pages.touched -= middle.len();
-        let are_all = left.1 == Committed::All && right.1 == Committed::All;
-        let committed = if are_all && lacking.is_empty() && !pages.is_paused {
+        let own = if pages.is_paused {
+            Committed::None
+        } else if lacking.is_empty() {
             Committed::All
         } else {
-            let mut spans = left.1.spans(left.0);
-            if !pages.is_paused {
-                spans.extend(Committed::of(middle, lacking.iter().copied()).missing(middle));
-            }
-            spans.extend(right.1.spans(right.0));
-            Committed::of(whole, spans)
+            Committed::of(middle, Committed::of(middle, lacking.iter().copied()).missing(middle))
         };
-        self.put(Hole { handle, start, end, whole, committed, used_at });
+        let spans = left.1.spans(left.0).chain(own.spans(middle)).chain(right.1.spans(right.0));
+        let committed = Committed::of(whole, spans);
+        self.put(Hole { handle, start, end, whole, committed });
     }
 }

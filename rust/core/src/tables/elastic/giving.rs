@@ -58,9 +58,9 @@ impl Tables {
     }
 
     /// Records the pages of a hole that stays in its bin.
-    fn mark(&mut self, hole: Hole) {
+    fn mark(&mut self, hole: Hole<'_>) {
         let handle = hole.handle;
-        let requested = self.record(hole);
+        let requested = self.pages_mut().record(hole);
         self.chunks.get_mut(handle).requested = requested;
     }
 
@@ -78,8 +78,7 @@ impl Tables {
         let whole = PageSpan::within(range.address, range.end(), shift);
         let first = PageSpan { first: whole.first, end: whole.first + committed };
         let committed = Committed::of(whole, [first]);
-        let (start, end, used_at) = (range.address, range.end(), self.counters.allocs());
-        self.put(Hole { handle, start, end, whole, committed, used_at });
+        self.put(Hole { handle, start: range.address, end: range.end(), whole, committed });
     }
 
     /// Removes the ranges without chunks in use. None of their pages has memory.

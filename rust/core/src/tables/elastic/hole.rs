@@ -8,15 +8,13 @@ use crate::units::{GRANULE, align_up};
 
 /// A hole that is in no bin, and its pages.
 #[derive(Debug)]
-pub(super) struct Hole {
+pub(super) struct Hole<'a> {
     pub(super) handle: Handle,
     pub(super) start: u64,
     pub(super) end: u64,
     /// The pages wholly within it.
     pub(super) whole: PageSpan,
-    pub(super) committed: Committed,
-    /// When it was last in use, as a number of allocations.
-    pub(super) used_at: u64,
+    pub(super) committed: Committed<'a>,
 }
 
 /// A place for a request in a hole.
@@ -28,7 +26,16 @@ pub(super) struct Place {
     pub(super) pages: PageSpan,
 }
 
-impl Hole {
+/// A request that no committed pages serve, and the allocations ever and now when that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lacking {
+    pub(super) needed: u64,
+    pub(super) alignment: u64,
+    pub(super) allocs: u64,
+    pub(super) live: usize,
+}
+
+impl Hole<'_> {
     /// Returns the places for a request at both ends of the hole; at its start only, if the hole ends its range: what
     /// was never used stays in one piece.
     pub(super) fn places(

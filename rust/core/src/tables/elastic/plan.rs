@@ -8,11 +8,11 @@ use core::num::NonZeroU64;
 
 use super::super::pages::{PageSpan, count, difference};
 use super::super::{Allocation, ChunkRequest, Tables};
-use super::hole::Place;
+use super::hole::{Lacking, Place};
 use crate::bins::free_list::FreeChunk;
 
 use crate::chunk::{Chunk, Handle};
-use crate::policy::elastic::{CANDIDATES, is_tight, most_committed, range_bytes};
+use crate::policy::elastic::{CANDIDATES, most_committed, range_bytes};
 use crate::source::Grant;
 
 /// The changes of pages that serve a request which no committed pages serve.
@@ -65,7 +65,8 @@ impl Tables {
         };
         let hole = self.hole(handle);
         let missing = hole.committed.missing(place.pages);
-        self.bins.remove(&mut self.chunks, handle, hole.end - hole.start);
+        let size = hole.end - hole.start;
+        self.bins.remove(&mut self.chunks, handle, size);
         let chunk = self.carve(handle, place);
         self.detach(chunk.handle);
         self.pages_mut().has_plan = true;
@@ -80,10 +81,8 @@ impl Tables {
     fn choose(&self, request: ChunkRequest) -> Option<(Handle, Place)> {
         let few = self.bins.some_from(&self.chunks, request.rounded(), CANDIDATES);
         // The limit may leave too little memory for each of these: then every hole is looked at.
-        self.best_of(&few, request).or_else(|| {
-            let all: Vec<_> = self.bins.sorted(&self.chunks).iter().map(|free| free.handle).collect();
-            self.best_of(&all, request)
-        })
+        self.best_of(&few, request)
+            .or_else(|| self.best_of(&self.bins.all_from(&self.chunks, request.rounded()), request))
     }
 
     fn best_of(&self, holes: &[Handle], request: ChunkRequest) -> Option<(Handle, Place)> {
@@ -112,18 +111,30 @@ impl Tables {
     }
 
     /// Returns whether few pages may become touched any more: then the fewest are worth a search.
-    #[inline]
     pub(super) fn is_tight(&self) -> bool {
         let pages = self.pages();
-        is_tight(pages.page_size(), pages.touched, self.limit)
+        pages.touched >= pages.tight_from
     }
 
-    /// Puts a request where it touches the fewest pages, if those have memory.
-    #[cold]
-    pub(super) fn take_densest(&mut self, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
+    /// Puts a request into the place that is chosen for it, if the pages there have memory.
+    pub(super) fn take_chosen(&mut self, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
+        let lacking = Some(Lacking {
+            needed: request.needed,
+            alignment: request.alignment,
+            allocs: self.counters.allocs(),
+            live: self.live.len(),
+        });
+        // A request comes here again on each of the slower paths.
+        if self.pages().lacking == lacking {
+            return None;
+        }
         let (handle, place) = self.choose(request)?;
         if self.hole(handle).committed.count_missing(place.pages) > 0 {
+            self.pages_mut().lacking = lacking;
             return None;
+        }
+        if !self.is_tight() {
+            self.count_live();
         }
         let size = self.chunks.get(handle).size;
         self.bins.remove(&mut self.chunks, handle, size);
@@ -154,12 +165,18 @@ impl Tables {
     /// Returns how many pages may be committed for a request, which touches its pages already, in place of free ones.
     fn commitable(&mut self, request: ChunkRequest) -> u64 {
         let requested = self.counters.peak_requested().max(self.counters.requested() + request.bytes);
-        let live = self.live.len() as u64 + 1;
         let (limit, reserved) = (self.limit, self.counters.reserved());
+        self.count_live();
         let pages = self.pages_mut();
-        pages.peak_live = pages.peak_live.max(live);
         let most = most_committed(pages.page_size(), pages.touched, requested, pages.peak_live, limit);
         most.saturating_sub(reserved >> pages.shift)
+    }
+
+    /// Notes how many allocations there are with one that the best fit has no memory for.
+    fn count_live(&mut self) {
+        let live = self.live.len() as u64 + 1;
+        let pages = self.pages_mut();
+        pages.peak_live = pages.peak_live.max(live);
     }
 
     /// Keeps a free chunk, which is in no bin, from every request.

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::super::feasibility::Supply;
 use super::super::pages::{Committed, PageSpan};
 use super::super::{ChunkRequest, Tables};
+use super::marks::LISTED;
 use crate::chunk::Chunk;
 use crate::units::{GRANULE, MAX_BYTES};
 
@@ -124,15 +125,15 @@ impl Tables {
     /// Returns the first violated rule of the pages, with an address.
     pub(crate) fn check_pages(&self) -> Result<(), (&'static str, u64)> {
         let pages = self.pages();
-        let (mut touched, mut committed, mut mixed) = (0, 0, 0);
+        let (mut touched, mut committed, mut listed) = (0, 0, 0);
         for region in self.regions.iter() {
             touched += region.span.bytes >> pages.shift;
             for (handle, chunk) in self.chunks.run(region.first).filter(|(_, chunk)| chunk.is_free()) {
                 let hole = pages.look_into(handle, chunk);
                 touched -= hole.whole.len();
-                let spans = hole.committed.spans(hole.whole);
+                let spans: Vec<_> = hole.committed.spans(hole.whole).collect();
                 committed += super::super::pages::count(&spans);
-                mixed += usize::from(matches!(hole.committed, Committed::Some(_)));
+                listed += usize::from(chunk.requested & LISTED == LISTED);
                 let within = |span: &PageSpan| hole.whole.first <= span.first && span.end <= hole.whole.end;
                 if !spans.iter().all(within)
                     || Committed::of(hole.whole, spans.iter().copied()) != hole.committed
@@ -144,8 +145,8 @@ impl Tables {
         if touched != pages.touched {
             return Err(("the touched pages are those of no hole", 0));
         }
-        if mixed != pages.mixed.len() {
-            return Err(("only holes with pages of both kinds keep a list", 0));
+        if listed + pages.vacant_lists.len() != pages.lists.len() {
+            return Err(("each list of spans belongs to one hole", 0));
         }
         let reserved = (touched + committed) << pages.shift;
         // The source decides what memory a paused pool has.

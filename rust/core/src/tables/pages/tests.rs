@@ -20,12 +20,12 @@ fn the_form_is_the_shortest() {
     assert_eq!(Committed::of(whole, [span(10, 15), span(15, 20)]), Committed::All);
     assert_eq!(Committed::of(whole, [span(12, 12)]), Committed::None);
     assert_eq!(Committed::of(span(3, 3), []), Committed::All);
-    assert_eq!(Committed::of(whole, [span(10, 12), span(12, 13)]), Committed::Some(vec![span(10, 13)]));
+    assert_eq!(Committed::of(whole, [span(10, 12), span(12, 13)]), Committed::One(span(10, 13)));
 }
 
 #[test]
 fn missing_pages_are_those_without_memory() {
-    let some = Committed::Some(vec![span(12, 14), span(16, 18)]);
+    let some = Committed::Many(vec![span(12, 14), span(16, 18)].into());
     assert_eq!(some.missing(span(10, 17)), [span(10, 12), span(14, 16)]);
     assert_eq!(some.count_missing(span(10, 17)), 4);
     assert_eq!(Committed::None.missing(span(1, 3)), [span(1, 3)]);
@@ -35,12 +35,12 @@ fn missing_pages_are_those_without_memory() {
 #[test]
 fn pages_are_taken_from_the_end_and_come_back() {
     let whole = span(10, 20);
-    let mut some = Committed::Some(vec![span(12, 14), span(16, 18)]);
+    let mut some = Committed::Many(vec![span(12, 14), span(16, 18)].into());
     assert_eq!(some.take(whole, 3), [span(16, 18), span(13, 14)]);
-    assert_eq!(some, Committed::Some(vec![span(12, 13)]));
+    assert_eq!(some, Committed::One(span(12, 13)));
     some.add(whole, span(13, 14));
     some.add(whole, span(10, 12));
-    assert_eq!(some, Committed::Some(vec![span(10, 14)]));
+    assert_eq!(some, Committed::One(span(10, 14)));
     assert_eq!(some.take(whole, 100), [span(10, 14)]);
     assert_eq!(some, Committed::None);
 }
@@ -55,8 +55,8 @@ fn the_difference_of_spans_is_what_no_other_has() {
 
 #[test]
 fn a_part_of_a_hole_has_its_part_of_the_memory() {
-    let some = Committed::Some(vec![span(12, 14)]);
+    let some = Committed::One(span(12, 14));
     assert_eq!(some.clip(span(12, 14)), Committed::All);
     assert_eq!(some.clip(span(14, 20)), Committed::None);
-    assert_eq!(some.clip(span(13, 15)), Committed::Some(vec![span(13, 14)]));
+    assert_eq!(some.clip(span(13, 15)), Committed::One(span(13, 14)));
 }
