@@ -229,6 +229,10 @@ impl PageSource for HostMemory {
         Ok(())
     }
 
+    fn commits_zeros(&mut self) -> bool {
+        true
+    }
+
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), SourceFailure> {
         let span = Grant { address, bytes: into.len() as u64 };
         self.pages.around(span);

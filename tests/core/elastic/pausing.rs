@@ -12,27 +12,32 @@ use allotment::{AllocError, Options, PauseError, PausedContent, Pool, Unusable};
 
 const PAGE: u64 = 64 << 10;
 
-/// Made-up addresses whose content is zeros.
+/// Made-up addresses whose bytes all have one value.
 #[derive(Debug)]
-struct Zeros(AddressSpace);
+struct Uniform {
+    upstream: AddressSpace,
+    content: u8,
+    commits_zeros: bool,
+    written: Arc<AtomicU64>,
+}
 
-impl Zeros {
-    fn new() -> Self {
-        Self(AddressSpace::new(0))
+impl Uniform {
+    fn new(content: u8) -> Self {
+        Self { upstream: AddressSpace::new(0), content, commits_zeros: false, written: Arc::default() }
     }
 
     fn upstream(&mut self) -> &mut dyn PageSource {
-        self.0.pages().expect("it has pages")
+        self.upstream.pages().expect("it has pages")
     }
 }
 
-impl RegionSource for Zeros {
+impl RegionSource for Uniform {
     fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
-        self.0.reserve(bytes, alignment)
+        self.upstream.reserve(bytes, alignment)
     }
 
     fn release(&mut self, region: Grant) {
-        self.0.release(region);
+        self.upstream.release(region);
     }
 
     fn pages(&mut self) -> Option<&mut dyn PageSource> {
@@ -40,7 +45,7 @@ impl RegionSource for Zeros {
     }
 }
 
-impl PageSource for Zeros {
+impl PageSource for Uniform {
     fn granule(&self) -> u64 {
         4096
     }
@@ -61,19 +66,24 @@ impl PageSource for Zeros {
         self.upstream().decommit(span)
     }
 
+    fn commits_zeros(&mut self) -> bool {
+        self.commits_zeros
+    }
+
     fn read(&mut self, _address: u64, into: &mut [u8]) -> Result<(), SourceFailure> {
-        into.fill(0);
+        into.fill(self.content);
         Ok(())
     }
 
     fn write(&mut self, _address: u64, from: &[u8]) -> Result<(), SourceFailure> {
-        assert!(from.iter().all(|&byte| byte == 0));
+        assert!(from.iter().all(|&byte| byte == self.content));
+        self.written.fetch_add(from.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 }
 
 fn pool() -> (Pool, CommittedPages) {
-    let (source, pages) = CheckedPages::new(Zeros::new(), PAGE);
+    let (source, pages) = CheckedPages::new(Uniform::new(7), PAGE);
     let options = Options::new(64 * PAGE).elastic(true).page_size(PAGE);
     (Pool::new(source, options).expect("valid"), pages)
 }
@@ -93,6 +103,21 @@ fn a_paused_pool_has_no_memory_and_takes_no_request() {
     assert_eq!(pages.bytes(), 5 * PAGE);
     pool.free(kept.address).expect("live");
     pool.check().expect("sound");
+}
+
+#[test]
+fn zeros_are_written_only_where_committed_memory_may_have_other_content() {
+    for (content, commits_zeros, expected) in [(7, false, 5), (7, true, 5), (0, false, 5), (0, true, 0)] {
+        let source = Uniform { commits_zeros, ..Uniform::new(content) };
+        let written = Arc::clone(&source.written);
+        let (source, _) = CheckedPages::new(source, PAGE);
+        let options = Options::new(64 * PAGE).elastic(true).page_size(PAGE);
+        let pool = Pool::new(source, options).expect("valid");
+        pool.allocate(5 * PAGE).expect("room");
+        pool.pause(PausedContent::Memory).expect("pausable");
+        pool.resume().expect("resumable");
+        assert_eq!(written.load(Ordering::Relaxed), expected * PAGE, "{content} {commits_zeros}");
+    }
 }
 
 #[test]
@@ -130,7 +155,7 @@ fn a_file_that_cannot_be_written_leaves_the_pool_as_it_was() {
 fn a_free_during_a_pause_that_fails_leaves_its_pages_with_their_memory() {
     let shared: Arc<OnceLock<(Weak<Pool>, u64)>> = Arc::default();
     let during = Arc::clone(&shared);
-    let failing = FailingPages::new(Zeros::new(), move |made, _, _| {
+    let failing = FailingPages::new(Uniform::new(7), move |made, _, _| {
         let (pool, address) = during.get()?;
         let pool = pool.upgrade().filter(|_| made == PageCall::Read)?;
         // A second free of it fails, and then the source works.
@@ -153,7 +178,7 @@ fn a_free_during_a_pause_that_fails_leaves_its_pages_with_their_memory() {
 fn what_a_failing_source_keeps_of_a_paused_pool_goes_back_when_it_is_closed() {
     let fails = Arc::new(AtomicBool::new(false));
     let switch = Arc::clone(&fails);
-    let failing = FailingPages::new(Zeros::new(), move |made, number, _| {
+    let failing = FailingPages::new(Uniform::new(7), move |made, number, _| {
         let chosen = match made {
             PageCall::Decommit => number % 2 == 1,
             PageCall::Commit => true,
@@ -191,7 +216,7 @@ fn each_call_failing_in_turn_leaves_the_state_before() {
 fn fail_once(call: PageCall, nth: u64) {
     let left = Arc::new(AtomicU64::new(u64::MAX));
     let counted = Arc::clone(&left);
-    let failing = FailingPages::new(Zeros::new(), move |made, _, _| {
+    let failing = FailingPages::new(Uniform::new(7), move |made, _, _| {
         let fails = made == call && counted.fetch_sub(1, Ordering::Relaxed) == 0;
         fails.then_some(ReserveError::Declined)
     });

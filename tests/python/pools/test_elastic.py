@@ -198,6 +198,31 @@ def test_a_pause_and_a_resume_keep_addresses_and_content(keep: str | Path | None
         assert resident() - before < 256 * MIB + 24 * MIB
 
 
+def test_zeros_are_not_kept_in_a_pause(keep: str | Path | None) -> None:
+    pool = Pool("512MiB", elastic=True)
+    before = resident()
+    untouched = pool.allocate(256 * MIB)
+    cleared, zeros = filled(pool, 32 * MIB)
+    zeros[:] = 0
+    # A single byte, the last one of a block of 64 KiB that is zero otherwise.
+    zeros[MIB - 1] = 7
+    held, view = filled(pool, 16 * MIB)
+    expected = zlib.crc32(view)
+    pool.pause(keep=keep)
+    assert resident() - before < (16 if keep == "host" else 0) * MIB + 16 * MIB
+    if isinstance(keep, Path):
+        assert keep.stat().st_size == 16 * MIB + 64 * KIB
+    assert pool.resume() == pool.stats().committed == 304 * MIB
+    # Pages of zeros get their memory when they are written to.
+    assert resident() - before < 48 * MIB
+    if keep is not None:
+        assert (zlib.crc32(view), zeros.sum(), zeros[MIB - 1]) == (expected, 7, 7)
+        assert not np.frombuffer(untouched, np.uint8).any()
+    del view, zeros
+    for allocation in (untouched, cleared, held):
+        allocation.free()
+
+
 def test_requests_of_a_paused_pool_are_refused_and_frees_are_not() -> None:
     pool = Pool("64MiB", elastic=True, page_size="64KiB")
     address = pool.malloc(MIB)

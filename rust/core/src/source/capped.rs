@@ -125,6 +125,10 @@ impl<S: RegionSource> PageSource for Capped<S> {
         of_upstream(&mut self.upstream).recycle(range)
     }
 
+    fn commits_zeros(&mut self) -> bool {
+        of_upstream(&mut self.upstream).commits_zeros()
+    }
+
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), SourceFailure> {
         of_upstream(&mut self.upstream).read(address, into)
     }

@@ -241,6 +241,10 @@ impl<S: RegionSource> PageSource for CheckedPages<S> {
         result
     }
 
+    fn commits_zeros(&mut self) -> bool {
+        of_upstream(&mut self.upstream).commits_zeros()
+    }
+
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), SourceFailure> {
         let span = Grant { address, bytes: into.len() as u64 };
         assert!(self.pages.covers(span), "read: {span:?} has pages without memory");

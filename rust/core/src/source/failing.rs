@@ -70,6 +70,10 @@ impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> PageSource for FailingS
         of_upstream(&mut self.upstream).recycle(range)
     }
 
+    fn commits_zeros(&mut self) -> bool {
+        of_upstream(&mut self.upstream).commits_zeros()
+    }
+
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), SourceFailure> {
         of_upstream(&mut self.upstream).read(address, into)
     }

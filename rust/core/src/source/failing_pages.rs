@@ -146,6 +146,10 @@ impl<S: RegionSource, R: FnMut(PageCall, u64, Grant) -> Option<ReserveError> + S
         of_upstream(&mut self.upstream).recycle(range)
     }
 
+    fn commits_zeros(&mut self) -> bool {
+        of_upstream(&mut self.upstream).commits_zeros()
+    }
+
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), SourceFailure> {
         self.ask(PageCall::Read, Grant { address, bytes: into.len() as u64 }).map_err(failure)?;
         of_upstream(&mut self.upstream).read(address, into)

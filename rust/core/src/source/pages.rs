@@ -65,6 +65,13 @@ pub trait PageSource {
         Ok(false)
     }
 
+    /// Returns whether committed memory is zeros until something is written there or moved there. Must be constant.
+    ///
+    /// A pool that resumes does not write zeros then, so that pages that were never written take no memory.
+    fn commits_zeros(&mut self) -> bool {
+        false
+    }
+
     /// Reads committed memory.
     ///
     /// # Errors

@@ -145,6 +145,10 @@ impl<S: RegionSource> PageSource for Recording<S> {
         answer
     }
 
+    fn commits_zeros(&mut self) -> bool {
+        of_upstream(&mut self.upstream).commits_zeros()
+    }
+
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), SourceFailure> {
         of_upstream(&mut self.upstream).read(address, into)
     }

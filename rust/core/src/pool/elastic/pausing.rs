@@ -14,8 +14,19 @@ use crate::pool::{Pool, Source};
 use crate::source::{Grant, PageSource, ReserveError, SourceFailure};
 use crate::tables::pages::{PageSpan, count, difference};
 
-/// The most bytes that are copied at once through a buffer.
-const BLOCK: u64 = 8 << 20;
+/// The most bytes that are copied at once. A block of zeros is not kept, so that memory that was never written to is not.
+const BLOCK: u64 = 64 << 10;
+
+/// How many bytes are compared with zero at once.
+const COMPARED: usize = 4 << 10;
+
+/// The content of a block of a paused pool.
+#[derive(Debug)]
+enum Block {
+    Zeros,
+    InMemory(Vec<u8>),
+    InFile,
+}
 
 /// The place in which a paused pool keeps the content of its allocations.
 #[derive(Debug)]
@@ -68,8 +79,8 @@ pub(in crate::pool) struct Paused {
     content: PausedContent,
     /// The saved pages, in order.
     saved: Vec<PageSpan>,
-    /// Their content, in blocks, if it is in memory.
-    blocks: Vec<Vec<u8>>,
+    /// Their content, in blocks, unless it is discarded.
+    blocks: Vec<Block>,
     /// Pages that still have memory, because the source did not take it.
     kept: Vec<PageSpan>,
 }
@@ -267,13 +278,18 @@ impl Paused {
         if matches!(self.content, PausedContent::Discard) {
             return Ok(());
         }
+        let mut buffer = Vec::new();
         for block in self.saved.iter().flat_map(|span| blocks_of(span.addresses(memory.shift))) {
-            let mut buffer = vec![0; usize::try_from(block.bytes).unwrap_or(usize::MAX)];
+            buffer.resize(length_of(block), 0);
             memory.pages.read(block.address, &mut buffer).map_err(PauseError::SourceFailed)?;
-            match &mut self.content {
-                PausedContent::File(file) => file.write_all(&buffer).map_err(content_error("saved"))?,
-                _ => self.blocks.push(buffer),
-            }
+            self.blocks.push(match &mut self.content {
+                _ if is_zero(&buffer) => Block::Zeros,
+                PausedContent::File(file) => {
+                    file.write_all(&buffer).map_err(content_error("saved"))?;
+                    Block::InFile
+                }
+                _ => Block::InMemory(buffer.clone()),
+            });
         }
         Ok(())
     }
@@ -286,28 +302,44 @@ impl Paused {
         if matches!(self.content, PausedContent::Discard) {
             return Ok(());
         }
+        let commits_zeros = memory.pages.commits_zeros();
         let mut buffer = Vec::new();
-        let blocks = self.saved.iter().flat_map(|span| blocks_of(span.addresses(memory.shift)));
-        for (index, block) in blocks.enumerate() {
-            let content = match &mut self.content {
-                PausedContent::File(file) => {
-                    buffer.resize(usize::try_from(block.bytes).unwrap_or(usize::MAX), 0);
+        let spans = self.saved.iter().flat_map(|span| blocks_of(span.addresses(memory.shift)));
+        for (span, block) in spans.zip(&self.blocks) {
+            let content = match (block, &mut self.content) {
+                // Pages that kept their memory have kept these zeros, too.
+                (Block::Zeros, _) if commits_zeros => continue,
+                (Block::InMemory(content), _) => content,
+                (Block::InFile, PausedContent::File(file)) => {
+                    buffer.resize(length_of(span), 0);
                     file.read_exact(&mut buffer).map_err(content_error("read back"))?;
                     &buffer
                 }
-                _ => &self.blocks[index],
-            };
-            for span in touched.iter().map(|span| span.addresses(memory.shift)) {
-                let start = span.address.max(block.address);
-                let end = span.end().min(block.end());
-                if start < end {
-                    let offset =
-                        |address: u64| usize::try_from(address - block.address).unwrap_or(usize::MAX);
-                    let part = &content[offset(start)..offset(end)];
-                    memory.pages.write(start, part).map_err(PauseError::SourceFailed)?;
+                _ => {
+                    buffer.clear();
+                    buffer.resize(length_of(span), 0);
+                    &buffer
                 }
+            };
+            let from = touched.partition_point(|pages| pages.addresses(memory.shift).end() <= span.address);
+            let pages = touched[from..].iter().map(|pages| pages.addresses(memory.shift));
+            for pages in pages.take_while(|pages| pages.address < span.end()) {
+                let (start, end) = (pages.address.max(span.address), pages.end().min(span.end()));
+                let offset = |address: u64| usize::try_from(address - span.address).unwrap_or(usize::MAX);
+                let part = &content[offset(start)..offset(end)];
+                memory.pages.write(start, part).map_err(PauseError::SourceFailed)?;
             }
         }
         Ok(())
     }
+}
+
+fn length_of(block: Grant) -> usize {
+    usize::try_from(block.bytes).unwrap_or(usize::MAX)
+}
+
+/// Returns whether all bytes are 0.
+fn is_zero(bytes: &[u8]) -> bool {
+    // No look at single bytes, so that many are compared at once.
+    bytes.chunks(COMPARED).all(|part| part.iter().fold(0, |any, byte| any | byte) == 0)
 }
