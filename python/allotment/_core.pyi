@@ -1164,7 +1164,7 @@ def replay_caching(
         ValueError: An argument is out of range.
     """
 
-def read_plain_pickle(data: bytes, /) -> object:
+def read_plain_pickle(data: bytes, /, rows: str | None = None) -> object:
     """Read a pickle of plain data. Nothing in it is executed or imported.
 
     Plain data are ``None``, booleans, numbers, texts, bytes, lists, tuples, and dictionaries whose keys are texts or
@@ -1172,10 +1172,75 @@ def read_plain_pickle(data: bytes, /) -> object:
 
     Args:
         data: The pickle, protocol 2 to 5. Bytes behind its end are ignored.
+        rows: A key of the outermost dictionary, which has a list of lists there. Each of these becomes a
+            :class:`PickledRows`, which takes less memory than objects do.
 
     Raises:
         ValueError: It asks for anything else, or is damaged or truncated; the text starts with ``byte N:``.
     """
+
+@final
+class PickledRows:
+    """A list in a pickle of plain data, with a column for each key of its dictionaries.
+
+    Items are made when they are asked for.
+    """
+
+    def __len__(self) -> int:
+        """Return len(self)."""
+    def __getitem__(self, key: int, /) -> object:
+        """Return self[key]."""
+    def integers(self, key: str, /, most: int) -> tuple[bytes, bytes]:
+        """Return the integers under a key.
+
+        Args:
+            key: The key.
+            most: The largest integer that the column takes; the smallest is 0.
+
+        Returns:
+            Unsigned integers of 64 bits, one a row, and a byte each: 1 where the row has such an integer, 0 otherwise.
+        """
+    def texts(self, key: str, /) -> tuple[bytes, list[str]]:
+        """Return the texts under a key.
+
+        Args:
+            key: The key.
+
+        Returns:
+            A number for each row, signed of 32 bits: an index of the texts, -1 where the row has no text under the key.
+            And the texts, each once.
+        """
+    def stacks(self, key: str, /, stacks: PickledStacks, only: bytes) -> bytes:
+        """Number the stacks under a key, each a list of frames.
+
+        Args:
+            key: The key.
+            stacks: Receives the stacks.
+            only: A byte for each row: 0 where its stack does not count.
+
+        Returns:
+            A number for each row, signed of 32 bits: an index of ``stacks``, -1 where there is no stack.
+        """
+
+@final
+class PickledStacks:
+    """Stacks, each a list of frames: dictionaries with ``filename``, ``line`` and ``name``.
+
+    As a sequence it has the text of each stack: a frame in each line, ``file:line name``, the innermost first. Texts
+    are made when they are asked for.
+    """
+
+    def __new__(cls) -> PickledStacks: ...
+    def __len__(self) -> int:
+        """Return len(self)."""
+    def __getitem__(self, key: int, /) -> str:
+        """Return self[key]."""
+    def number(self, frames: object, /) -> int:
+        """Return the number of a stack, -1 if there is none.
+
+        Args:
+            frames: A list of dictionaries; anything else is no stack.
+        """
 
 @final
 class GuestMemory:

@@ -22,7 +22,14 @@ from allotment.cli.command import (
     Outcome,
     Size,
 )
-from allotment.cli.pool_options import EventRange, Export, check_pages, expand_paths, pool_options
+from allotment.cli.pool_options import (
+    EventRange,
+    Export,
+    SweepLimits,
+    check_pages,
+    expand_paths,
+    pool_options,
+)
 from allotment.cli.programs import record_command, run_command
 
 if TYPE_CHECKING:
@@ -103,17 +110,26 @@ commands.add_command(run_command)
     "--compare",
     is_flag=True,
     help="Replay under TensorFlow's policy and the tight one, with and without growth, in elastic pools, and in a "
-    "model of PyTorch's caching allocator, and find the smallest limit of each; --seconds for each TRACE.",
+    "model of PyTorch's caching allocator, and find the smallest limit of each, and a static plan; --seconds for each "
+    "TRACE.",
 )
 @click.option(
     "--sweep",
     is_flag=True,
-    help="Replay under the same policies at 21 limits, from half the peak of live bytes to one and a half times it.",
+    help="Replay under the same policies at the --limits, or at 21 from half the peak of live bytes to one and a half "
+    "times it.",
+)
+@click.option(
+    "--limits",
+    type=SweepLimits(),
+    metavar="FIRST:LAST:COUNT",
+    help="The limits of --sweep: two sizes, and how many limits from one to the other, such as 1GiB:4GiB:13.",
 )
 @click.option(
     "--timeline",
     metavar="FILE.csv",
-    help="Write a table with the bytes live, in use and reserved after each event. One TRACE only.",
+    help="Write a table with the bytes live, in use and reserved after each event, and the device where the TRACE has "
+    "several. One TRACE only.",
 )
 @click.option(
     "--html",
@@ -156,6 +172,7 @@ def replay_command(
     round_sizes: int | None,
     compare: bool,
     sweep: bool,
+    limits: tuple[int, ...] | None,
     timeline: str | None,
     html: str | None,
     png: str | None,
@@ -183,6 +200,8 @@ def replay_command(
     check_pages(options, has_limit=not (min_limit or compare or sweep))
     outputs = Outputs(offsets, timeline, html, png, exports)
     outputs.check(paths := expand_paths(paths), min_limit=min_limit)
+    if limits is not None and not sweep:
+        raise click.UsageError("'--limits' is of '--sweep'")
     if compare or sweep:
         if (compare and sweep) or min_limit or outputs.any or round_sizes is not None:
             raise click.UsageError(
@@ -192,7 +211,7 @@ def replay_command(
         from allotment.cli.what_if import compare_traces, sweep_traces
 
         if sweep:
-            return Outcome(sweep_traces(paths, options, as_json=as_json))
+            return Outcome(sweep_traces(paths, options, limits, as_json=as_json))
         return Outcome(compare_traces(paths, options, seconds, as_json=as_json))
     if events is not None and html is None and png is None:
         raise click.UsageError("'--range' is of '--html' and '--png'")
@@ -256,11 +275,15 @@ def bench_command(
 @click.argument("paths", metavar="TRACE...", nargs=-1, required=True)
 @pool_options
 @click.option("--range", "events", type=EventRange(), metavar="FIRST:LAST", help="Show these events only.")
+@click.option(
+    "--png", metavar="FILE", help="Also write a picture of the same. Needs matplotlib. One TRACE only."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def report_command(
     paths: tuple[str, ...],
     options: "ReplayOptions",
     events: tuple[int, int | None] | None,
+    png: str | None,
     as_json: bool,
 ) -> Outcome:
     """Show a trace as text: memory over time, holders at the peak, sizes of requests, fragmentation, refusals.
@@ -271,7 +294,7 @@ def report_command(
     from allotment.cli.pictures import report_files
 
     check_pages(options)
-    return report_files(expand_paths(paths), options, events or (0, None), as_json=as_json)
+    return report_files(expand_paths(paths), options, events or (0, None), png, as_json=as_json)
 
 
 @commands.command("plan")

@@ -1,8 +1,11 @@
 """The options ``--html`` and ``--png`` of ``replay``, and the ``report`` command."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import click
 
 from allotment._core import one_line
 from allotment.cli.command import REFUSED, BadInput, Outcome
@@ -31,20 +34,37 @@ def write_pictures(
             steps.begin(f"drawing {one_line(html)}")
             _write("--html", html, lambda: write_page(html, programs, options, events=events))
         if png is not None:
-            from allotment.trace.pictures.image import write_image
-
-            if len(programs) > 1:
-                raise BadInput(
-                    f"--png shows one program, and {programs[0].path} has {len(programs)}: --html shows them all"
-                )
             steps.begin(f"drawing {one_line(png)}")
-            _write("--png", png, lambda: write_image(png, programs[0], options, events=events))
+            _write_image(png, programs, options, events)
+
+
+def _write_image(
+    png: str, programs: Sequence[Columns], options: ReplayOptions, events: tuple[int, int | None]
+) -> None:
+    from allotment.trace.pictures.image import write_image
+
+    if len(programs) > 1:
+        raise BadInput(
+            f"--png shows one program, and {programs[0].path} has {len(programs)}: allotment replay --html shows "
+            "them all"
+        )
+    _write("--png", png, lambda: write_image(png, programs[0], options, events=events))
 
 
 def report_files(
-    paths: Sequence[str], options: ReplayOptions, events: tuple[int, int | None], *, as_json: bool
+    paths: Sequence[str],
+    options: ReplayOptions,
+    events: tuple[int, int | None],
+    png: str | None,
+    *,
+    as_json: bool,
 ) -> Outcome:
-    """Return the reports of all programs of the files, as text or JSON."""
+    """Return the reports of all programs of the files, as text or JSON; write the image of one if ``png`` names it."""
+    if png is not None:
+        if len(paths) > 1:
+            raise click.UsageError(f"'--png' is of one TRACE, not of {len(paths)}")
+        if os.path.realpath(png) == os.path.realpath(paths[0]):
+            raise click.UsageError(f"'--png' {png} is the TRACE itself")
     programs = [columns for path in paths for columns in _read(path)]
     drawings = []
     with progress(len(programs), long=True) as steps:
@@ -54,6 +74,8 @@ def report_files(
                 drawings.append(draw(columns, options, events=events, points=CHART_COLUMNS, blocks=0))
             except TraceError as error:
                 raise BadInput(str(error)) from error
+    if png is not None:
+        _write_image(png, programs, options, events)
     status = REFUSED if any(drawing.picture.result.refused for drawing in drawings) else 0
     if not as_json:
         return Outcome("\n".join(map(report_text, drawings)), status)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 #: The most bytes of a page.
 _MAX_PAGE_SIZE = 1 << 30
 
+#: The most limits of a sweep.
+_MAX_LIMITS = 1000
+
 _OPTIONS = (
     click.option(
         "--limit",
@@ -138,6 +141,31 @@ class EventRange(click.ParamType[tuple[int, int | None]]):
         if not colon or numbers[0] is None or (last and (numbers[1] is None or numbers[1] <= numbers[0])):
             self.fail(f"{value!r}: write FIRST:LAST, two numbers of events, such as 1000:2000", param, ctx)
         return numbers[0], numbers[1]
+
+
+class SweepLimits(click.ParamType[tuple[int, ...]]):
+    """Parameter type for limits at equal distances, ``FIRST:LAST:COUNT``."""
+
+    name = "limits"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Return the limits, or fail with a message that says how they are written."""
+        first, _, rest = str(value).partition(":")
+        last, _, count = rest.partition(":")
+        if not count.isdecimal() or not 2 <= int(count) <= _MAX_LIMITS:
+            self.fail(
+                f"{value!r}: write FIRST:LAST:COUNT, two sizes and a number from 2 to {_MAX_LIMITS}, such as "
+                "1GiB:4GiB:13",
+                param,
+                ctx,
+            )
+        size = Size(minimum=1)
+        low, high = size.convert(first, param, ctx), size.convert(last, param, ctx)
+        if high <= low:
+            self.fail(f"{value!r}: the last limit must be above the first one", param, ctx)
+        return tuple(low + (high - low) * step // (int(count) - 1) for step in range(int(count)))
 
 
 class Export(click.ParamType[tuple[str, str]]):

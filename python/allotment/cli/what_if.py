@@ -18,7 +18,7 @@ from allotment.trace import (
     timeline,
 )
 from allotment.trace.compare_table import render_comparisons, render_sweeps
-from allotment.trace.timeline import write_timeline
+from allotment.trace.timeline import write_timeline, write_timelines
 
 
 def compare_traces(paths: Sequence[str], options: ReplayOptions, seconds: float, *, as_json: bool) -> str:
@@ -35,27 +35,33 @@ def compare_traces(paths: Sequence[str], options: ReplayOptions, seconds: float,
     return _json([one.as_dict() for one in comparisons]) if as_json else render_comparisons(comparisons)
 
 
-def sweep_traces(paths: Sequence[str], options: ReplayOptions, *, as_json: bool) -> str:
+def sweep_traces(
+    paths: Sequence[str], options: ReplayOptions, limits: Sequence[int] | None, *, as_json: bool
+) -> str:
     """Count refusals over a range of limits for each program of the files; return a table or JSON."""
     sweeps = []
     traces = _read(paths)
     with progress(len(traces), long=True) as steps:
         for trace in traces:
             steps.begin(f"replaying {one_line(trace.title)}")
-            sweeps.append(sweep(trace, options, progress=steps.update))
+            sweeps.append(sweep(trace, options, limits=limits, progress=steps.update))
     return _json([one.as_dict() for one in sweeps]) if as_json else render_sweeps(sweeps)
 
 
 def write_timeline_of(file: str, programs: Sequence[Columns], options: ReplayOptions) -> None:
-    """Write the bytes live, in use and reserved after each event of a trace to a table."""
-    if len(programs) > 1:
-        raise BadInput(f"--timeline is of one program, and {programs[0].path} has {len(programs)}")
+    """Write the bytes live, in use and reserved after each event of a trace's programs to a table."""
     try:
-        found = timeline(programs[0], options)
+        found = [
+            (one.origin.device or f"program {number}", timeline(one, options))
+            for number, one in enumerate(programs)
+        ]
     except TraceError as error:
         raise BadInput(str(error)) from error
     try:
-        write_timeline(file, found)
+        if len(found) == 1:
+            write_timeline(file, found[0][1])
+        else:
+            write_timelines(file, found)
     except OSError as error:
         raise BadInput(f"--timeline {file}: cannot be written: {error.strerror or error}") from error
 

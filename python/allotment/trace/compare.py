@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from allotment._core import CachingReplay, find_limits, format_size, replay, replay_caching
+from allotment._core import CachingReplay, Plan, find_limits, format_size, replay, replay_caching
+from allotment._core import plan as search_plan
 from allotment.trace.error import TraceError
 from allotment.trace.reader import Trace
 from allotment.trace.report import ReplayOptions
@@ -68,6 +69,8 @@ class Comparison:
 
     trace: Trace
     rows: tuple[Compared, ...]
+    #: The static plan of this very program with the smallest arena that was found.
+    plan: Plan
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -94,6 +97,12 @@ class Comparison:
                     f"{row.policy.setting} saves {format_size(saved)} ({100 * saved / base.min_limit:.1f} %) against "
                     f"{base.policy.name}."
                 )
+        saved = best.min_limit - self.plan.arena
+        if saved > _WORTH * best.min_limit:
+            said.append(
+                f"A static plan of this very program (allotment plan) needs {format_size(self.plan.arena)}: it saves "
+                f"{format_size(saved)} ({100 * saved / best.min_limit:.1f} %) against {best.policy.name}."
+            )
         return tuple(said)
 
     def as_dict(self) -> dict[str, Any]:
@@ -116,6 +125,18 @@ class Comparison:
                     "ns_per_event": row.ns_per_event,
                 }
                 for row in self.rows
+            ]
+            + [
+                {
+                    "policy": "plan",
+                    "min_limit": self.plan.arena,
+                    "over_peak_live": self.plan.arena / peak if peak else 1.0,
+                    "complete": self.plan.optimal,
+                    "granularity": self.plan.alignment,
+                    "peak_reserved": self.plan.arena,
+                    "commits": None,
+                    "ns_per_event": None,
+                }
             ],
             "verdict": list(self.verdict),
         }
@@ -173,13 +194,13 @@ def compare(
     seconds: float = 60.0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Comparison:
-    """Replay a program under each policy, and find the smallest limit of each.
+    """Replay a program under each policy, find the smallest limit of each, and search for a static plan.
 
     Args:
         trace: The recorded program.
         options: Options of the pools; limit, growth, policy and pages are ignored.
         seconds: The most seconds that the searches take together.
-        progress: Called with the number of policies done and of all.
+        progress: Called with the number of policies done and of all, the plan among them.
 
     Raises:
         TraceError: A pool refuses a request at every limit.
@@ -188,12 +209,15 @@ def compare(
     rows = []
     for done, policy in enumerate(chosen):
         if progress is not None:
-            progress(done, len(chosen))
-        share = seconds / len(chosen)
+            progress(done, len(chosen) + 1)
+        share = seconds / (len(chosen) + 1)
         rows.append(
             _pool(trace, policy, policy.options, share) if policy.options else _caching(trace, policy, share)
         )
-    return Comparison(trace, tuple(rows))
+    if progress is not None:
+        progress(len(chosen), len(chosen) + 1)
+    plan = search_plan(trace.program, seconds=seconds / (len(chosen) + 1))
+    return Comparison(trace, tuple(rows), plan)
 
 
 def _pool(trace: Trace, policy: Policy, options: ReplayOptions, seconds: float) -> Compared:

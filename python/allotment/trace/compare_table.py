@@ -27,6 +27,17 @@ def render_comparisons(comparisons: Sequence[Comparison]) -> str:
                     f"{row.ns_per_event:.1f}",
                 ]
             )
+        arena = format_size(comparison.plan.arena)
+        rows.append(
+            [
+                "plan",
+                arena if comparison.plan.optimal else f"<= {arena}",
+                f"{comparison.plan.arena / peak if peak else 1:.3f}",
+                arena,
+                "-",
+                "-",
+            ]
+        )
         title = f"{one_line(comparison.trace.title)}: {comparison.trace.program.events} events, peak live"
         lines = [f"{title} {format_size(peak)}", "", *_aligned(rows), "", *comparison.verdict]
         lines.append(

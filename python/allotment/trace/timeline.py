@@ -1,5 +1,6 @@
 """The memory of a replay after each event."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
@@ -11,6 +12,9 @@ from allotment.trace.report import ReplayOptions
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+_HEADER = "event,live,in_use,reserved,refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +89,34 @@ def write_timeline(path: str, found: Timeline) -> None:
     """
 
     def write(file: IO[bytes]) -> None:
-        file.write(b"event,live,in_use,reserved,refused\n")
-        columns = (found.live, found.in_use, found.reserved, found.refused.astype(int))
-        for event, figures in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-            file.write(f"{event},{','.join(map(str, figures))}\n".encode())
+        file.write(f"{_HEADER}\n".encode())
+        file.writelines(_lines(found))
 
     replace_file(path, write)
+
+
+def write_timelines(path: str, found: "Sequence[tuple[str, Timeline]]") -> None:
+    """Write the timelines of several devices as one table, atomically: each line begins with the device.
+
+    Args:
+        path: The file's exact name. An existing file is replaced.
+        found: The name of each device, and what :func:`timeline` returned.
+
+    Raises:
+        OSError: The file cannot be written. A file that was at ``path`` before is unchanged.
+    """
+
+    def write(file: IO[bytes]) -> None:
+        file.write(f"device,{_HEADER}\n".encode())
+        for device, one in found:
+            name = device.replace('"', '""')
+            start = f'"{name}",'.encode("utf-8", "surrogatepass")
+            file.writelines(start + line for line in _lines(one))
+
+    replace_file(path, write)
+
+
+def _lines(found: Timeline) -> Iterator[bytes]:
+    columns = (found.live, found.in_use, found.reserved, found.refused.astype(int))
+    for event, figures in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        yield f"{event},{','.join(map(str, figures))}\n".encode()

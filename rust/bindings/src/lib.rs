@@ -56,6 +56,10 @@ mod _core {
     #[pymodule_export]
     use crate::plain_pickle::read_plain_pickle;
     #[pymodule_export]
+    use crate::plain_pickle::rows::PickledRows;
+    #[pymodule_export]
+    use crate::plain_pickle::stacks::PickledStacks;
+    #[pymodule_export]
     use crate::plan::{Plan, plan};
     #[pymodule_export]
     use crate::pool::Pool;

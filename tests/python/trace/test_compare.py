@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from allotment import Pool
 from allotment._core import Program, replay_caching
 from allotment.trace import Origin, ReplayOptions, Trace, compare, read_trace, replay_trace, sweep
 from support.command import allotment, complaint
 from support.traces.caching import MIB, Caching
 from support.traces.expandable import CELL, Expandable
-from support.traces.trace_files import GNN, Events, write_trace
+from support.traces.trace_files import GNN, Events, read_events, write_trace
 
 SIZES = [
     1,
@@ -129,6 +130,23 @@ def test_a_comparison_finds_the_limits_of_each_policy_and_names_the_setting() ->
     )
 
 
+def test_a_comparison_has_a_plan_that_a_pool_follows() -> None:
+    trace = read_trace(GNN)
+    comparison = compare(trace, seconds=5)
+    pool = Pool(comparison.plan.arena, plan=comparison.plan, source="address-space", growth=False)
+    addresses = {}
+    for op, block, size in read_events(GNN):
+        if op == 1:
+            addresses[block] = pool.malloc(size)
+        else:
+            pool.free(addresses.pop(block))
+    assert pool.stats().peak_reserved == comparison.plan.arena
+    assert comparison.as_dict()["compare"][-1]["min_limit"] == comparison.plan.arena
+    best = min(row.min_limit for row in comparison.rows)
+    is_worth = best - comparison.plan.arena > 0.01 * best
+    assert is_worth == any("A static plan" in text for text in comparison.verdict)
+
+
 def test_what_the_recorded_allocator_had_already_is_not_advised() -> None:
     origin = Origin("pytorch", settings={"max_split_size": 64 * MIB, "roundup_power2_divisions": {"1": 0}})
     assert not any("max_split_size" in text for text in compare(trace_of(PINNED, origin)).verdict)
@@ -154,6 +172,21 @@ def test_a_sweep_is_made_of_single_replays() -> None:
         sweep(trace, limits=[0])
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--limits", "1MiB:2MiB:3"], "'--limits' is of '--sweep'"),
+        (["--sweep", "--limits", "1MiB:2MiB"], "'1MiB:2MiB': write FIRST:LAST:COUNT, two sizes and a number"),
+        (["--sweep", "--limits", "1MiB:2MiB:1"], "a number from 2 to 1000, such as 1GiB:4GiB:13"),
+        (["--sweep", "--limits", "2MiB:2MiB:3"], "the last limit must be above the first one"),
+        (["--sweep", "--limits", "0:2MiB:3"], "'0': must be at least 1 byte"),
+        (["--sweep", "--limits", "a:2MiB:3"], "'a'"),
+    ],
+)
+def test_wrong_limits_are_named(tmp_path: Path, options: list[str], said: str) -> None:
+    assert said in complaint(allotment("replay", write_trace(tmp_path / "t.npz", PINNED), *options))
+
+
 def test_the_command_prints_tables_and_json(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "t.npz", PINNED)
     done = allotment("replay", path, "--compare")
@@ -165,6 +198,10 @@ def test_the_command_prints_tables_and_json(tmp_path: Path) -> None:
     assert curves[0] == curves[1]
     assert {len(row) for row in curves[0]["refused"].values()} == {21}
     assert "refused requests, peak live 800 MiB" in allotment("replay", path, "--sweep").stdout
+    shown = json.loads(allotment("replay", path, "--sweep", "--limits", "700MiB:1100MiB:5", "--json").stdout)
+    assert shown["limits"] == [700 * MIB, 800 * MIB, 900 * MIB, 1000 * MIB, 1100 * MIB]
+    assert shown == sweep(read_trace(path), limits=shown["limits"]).as_dict()
+    assert shown["refused"]["PyTorch"][-2:] == [1, 0]
     assert "'--sweep' exclude each other" in complaint(allotment("replay", path, "--sweep", "--compare"))
 
 

@@ -159,7 +159,7 @@ def test_owners_of_a_snapshot_are_its_stacks(tmp_path: Path) -> None:
         {"action": "oom", "size": 1 << 40, "stream": 0, "device_free": 0, "frames": frames[:1]},
     ]
     columns = read_columns(write_snapshot(tmp_path / "s", entries))
-    assert columns.owners == ("model.py:7 forward\nmain",)
+    assert tuple(columns.owners) == ("model.py:7 forward\nmain",)
     assert columns.owner is not None
     assert columns.t_ns is not None
     assert (columns.owner.tolist(), columns.t_ns.tolist()) == ([0, -1], [0, 2000])
@@ -236,6 +236,18 @@ def test_the_command_writes_pictures_and_keeps_its_exit_status(tmp_path: Path) -
     assert not (tmp_path / "x").exists()
 
 
+def test_a_report_comes_with_an_image(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "t", EVENTS)
+    done = allotment("report", path, "--png", tmp_path / "p.png")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == allotment("report", path).stdout
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert "is the TRACE itself" in complaint(allotment("report", path, "--png", path))
+    assert "is of one TRACE, not of 2" in complaint(allotment("report", path, path, "--png", tmp_path / "x"))
+    line = complaint(allotment("report", path, "--png", tmp_path / "none" / "p"))
+    assert line.endswith("cannot be written: No such file or directory")
+
+
 def test_a_library_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
@@ -275,4 +287,4 @@ def test_devices_of_one_file_share_a_page(tmp_path: Path) -> None:
     sources = [source for source in Page(tmp_path / "p.html").sources() if "requested" in source]
     assert Counter(len(source["start"]) for source in sources) == {1: 1, 2: 1}
     line = complaint(allotment("replay", path, "--png", tmp_path / "p.png"))
-    assert line.endswith("has 2: --html shows them all")
+    assert line.endswith("has 2: allotment replay --html shows them all")

@@ -1,14 +1,16 @@
 """The memory after each event, against the reference allocator and single replays."""
 
 import csv
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from allotment.trace import ReplayOptions, read_columns, read_trace, replay_trace, timeline
+from allotment.trace import ReplayOptions, read_all_columns, read_columns, read_trace, replay_trace, timeline
 from support.command import allotment, complaint
+from support.traces import snapshots
 from support.traces.best_fit import BestFit
 from support.traces.trace_files import Events, read_events, write_trace
 
@@ -67,3 +69,24 @@ def test_the_command_writes_a_table(tmp_path: Path) -> None:
     assert "is the TRACE itself" in complaint(allotment("replay", path, "--timeline", path))
     line = complaint(allotment("replay", path, "--timeline", tmp_path / "none" / "o.csv"))
     assert line.endswith("cannot be written: No such file or directory")
+
+
+def test_a_file_of_several_devices_has_a_table_with_the_device_first(tmp_path: Path) -> None:
+    path = tmp_path / "s.pickle"
+    first = [snapshots.event("alloc", 512, 100), snapshots.event("free_completed", 512, 100)]
+    path.write_bytes(pickle.dumps(snapshots.snapshot([], first, [snapshots.event("alloc", 512, 3 * MIB)])))
+    done = allotment("replay", path, "--timeline", tmp_path / "o.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    with (tmp_path / "o.csv").open(newline="") as file:
+        rows = [tuple(row.values()) for row in csv.DictReader(file)]
+    expected = []
+    for columns in read_all_columns(path):
+        found = timeline(columns)
+        for number, figures in enumerate(zip(found.live, found.in_use, found.reserved, strict=True)):
+            expected.append((columns.origin.device, *map(str, (number, *figures, 0))))
+    assert rows == expected
+    assert [row[:3] for row in rows] == [
+        ("device 0", "0", "100"),
+        ("device 0", "1", "0"),
+        ("device 1", "0", str(3 * MIB)),
+    ]

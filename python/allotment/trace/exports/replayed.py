@@ -117,7 +117,7 @@ class ReplayedProgram:
             first = np.where(self.op == 1, np.arange(self.events), self.partner)
             owner = np.asarray(self.columns.owner)[first]
             return np.where(owner < 0, len(self.columns.owners), owner), [
-                *self.columns.owners,
+                *map(self.columns.owners.__getitem__, range(len(self.columns.owners))),
                 "owner not known",
             ]
         sizes, place = np.unique(self.size, return_inverse=True)

@@ -48,6 +48,19 @@ class Block:
             assert ctypes.string_at(address, nbytes) == bytes([self.stamp]) * nbytes, self
 
 
+def _holds_aligned(nbytes: int, alignment: int, before: Snapshot) -> bool:
+    """Whether the smallest free chunk for a size, the lowest of several, has an aligned piece of that size."""
+    needed = rounded(nbytes)
+    free = [
+        (chunk.size, chunk.address)
+        for region in before.regions
+        for chunk in region.chunks
+        if not chunk.in_use and chunk.size >= needed
+    ]
+    size, address = min(free, default=(0, 0))
+    return bool(size) and -address % alignment + needed <= size
+
+
 class PoolModel:
     """Expected blocks and counters of one pool."""
 
@@ -118,11 +131,16 @@ class PoolModel:
             if block.holder is not None and block.holder() is None:
                 self.remove(block)
 
-    def would_serve(self, nbytes: int, before: Snapshot, *, trim_on_oom: bool) -> bool:
+    def would_serve(
+        self, nbytes: int, before: Snapshot, *, trim_on_oom: bool, alignment: int = GRANULE
+    ) -> bool:
         """Whether a pool in the state of a snapshot serves a request, if the source grants every region."""
-        if self.closed or nbytes > (1 << 63) - GRANULE:
+        padded = nbytes + max(0, alignment - GRANULE) if nbytes else 0
+        if self.closed or padded > (1 << 63) - GRANULE:
             return False
-        needed = rounded(nbytes)
+        if nbytes and _holds_aligned(nbytes, alignment, before):
+            return True
+        needed = rounded(padded)
         free = [chunk.size for region in before.regions for chunk in region.chunks if not chunk.in_use]
         room = before.stats.limit - before.stats.reserved
         idle = sum(

@@ -324,6 +324,8 @@ class Trainer(Steps):
         except ValueError:
             raise
         except Exception as error:
+            # Its frames hold the tensors of the trace.
+            error.__traceback__ = None
             raise RuntimeError(
                 "Unable to automatically build the model. Please build it yourself before calling "
                 "fit/evaluate/predict. A model is 'built' when its variables have been created and its `self.built` "

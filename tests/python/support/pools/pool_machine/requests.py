@@ -39,7 +39,7 @@ class Requests(PoolBase):
         """Make a request, check its outcome against the model, and return whether it was served."""
         padded = nbytes + max(0, alignment - GRANULE) if nbytes else 0
         before = self.pool.snapshot()
-        expected = self.model.would_serve(padded, before, trim_on_oom=self.trim_on_oom)
+        expected = self.model.would_serve(nbytes, before, trim_on_oom=self.trim_on_oom, alignment=alignment)
         expected_after_collection = expected or self.garbage_is_there()
         mood, misbehaved, callbacks = self.fickle.mood, self.fickle.misbehaved, self.callbacks
         outcome = attempt(call, elsewhere=elsewhere)
