@@ -240,6 +240,14 @@ def test_the_segments_do_not_tell_of_an_error_that_events_follow(tmp_path: Path)
     )
 
 
+def shared(depth: int) -> list[Any]:
+    """Return a list in lists that a pickle keeps once each, and that is written out 2**depth times."""
+    value: list[Any] = ["x"]
+    for _ in range(depth):
+        value = [value, value]
+    return value
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -250,6 +258,15 @@ def test_the_segments_do_not_tell_of_an_error_that_events_follow(tmp_path: Path)
         ({"segments": [5]}, "segments[0]: must be a dictionary, is int"),
         (snapshot([{"address": 1}]), "segments[0]: total_size is missing"),
         (snapshot([], [{"action": 5}]), "device_traces[0][0]: action is 5, not a text"),
+        (snapshot([], [{"action": shared(60)}]), "device_traces[0][0]: action is a list, not a text"),
+        (
+            snapshot([], [{"action": "alloc", "addr": 512, "size": 512, "stream": shared(60), "time_us": 1}]),
+            "device_traces[0][0]: stream is a list, not an integer",
+        ),
+        (
+            {**snapshot([], []), "external_annotations": [{"name": shared(60), "device": 0}]},
+            "external_annotations[0]: name must be a text, is list",
+        ),
         (
             snapshot([], [{"action": "alloc", "addr": "x"}]),
             "device_traces[0][0]: addr must be an integer, is str",

@@ -177,7 +177,10 @@ def _annotations(path: str, annotations: Any) -> dict[int, Counter[str]]:
         place = f"external_annotations[{number}]"
         device = mapping(path, place, one).get("device", 0)
         if isinstance(device, int):
-            counted.setdefault(device, Counter())[str(one.get("name", ""))] += one.get("stage") != "END"
+            name = one.get("name", "")
+            if not isinstance(name, str):
+                raise fault(path, f"{place}: name must be a text, is {type(name).__name__}")
+            counted.setdefault(device, Counter())[name] += one.get("stage") != "END"
     return counted
 
 

@@ -94,7 +94,7 @@ class DeviceTrace:
         path, place = self.path, f"device_traces[{self.device}][{number}]"
         action = mapping(path, place, entry).get("action")
         if not isinstance(action, str):
-            raise fault(path, f"{place}: action is {action!r}, not a text")
+            raise fault(path, f"{place}: action is {_shown(action)}, not a text")
         address = integer(path, place, entry, "addr") if action in _BLOCKS else 0
         size = integer(path, place, entry, "size")
         if action in RESERVE:
@@ -103,7 +103,8 @@ class DeviceTrace:
         elif action in _BLOCKS:
             stream = entry.get("stream", 0)
             stack = self.stacks.number(entry.get("frames"))
-            stream = stream if isinstance(stream, int) else str(stream)
+            if not isinstance(stream, int | str):
+                raise fault(path, f"{place}: stream is {_shown(stream)}, not an integer")
             self._block(action == "alloc", address, size, stream, time, stack)
             self.last_change = number
         else:
@@ -119,6 +120,11 @@ class DeviceTrace:
                 stack=None if stacks.number(entry.get("frames")) < 0 else stacks[0],
             )
             self.refusals.append((number, refused))
+
+
+def _shown(value: object) -> str:
+    """Show a number, and of all else the type: a container may hold one value in very many places."""
+    return repr(value) if value is None or isinstance(value, int | float) else f"a {type(value).__name__}"
 
 
 def _texts(rows: PickledRows, key: str) -> "tuple[memoryview[int], list[str]]":
