@@ -264,7 +264,10 @@ def shared(depth: int) -> list[Any]:
             "device_traces[0][0]: stream is a list, not an integer",
         ),
         (
-            {**snapshot([], []), "external_annotations": [{"name": shared(60), "device": 0}]},
+            {
+                **snapshot([], [event("alloc", 512, 512)]),
+                "external_annotations": [{"name": shared(60), "device": 0}],
+            },
             "external_annotations[0]: name must be a text, is list",
         ),
         (
