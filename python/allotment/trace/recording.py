@@ -1,9 +1,9 @@
 """Recorded programs as columns of numbers, with what their files say besides the events."""
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 from allotment._core import Program, format_size, one_line
 from allotment.trace.error import TraceError
@@ -106,14 +106,6 @@ class Origin:
         return bool(self.missing)
 
 
-class Texts(Protocol):
-    """Texts by number, such as a tuple of them."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, number: int, /) -> str: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The columns of a trace: buffers of 64-bit signed integers, each with one number per event."""
@@ -134,7 +126,7 @@ class Columns:
     #: The owner of each event's block as an index of ``owners``, -1 for none; ``None`` if the file has no owners.
     owner: "memoryview[int] | None" = None
     #: Texts of owners: a line of Python, or a stack with a frame in each line, the innermost first.
-    owners: Texts = ()
+    owners: Sequence[str] = ()
     #: Nanoseconds of each event since the first one; ``None`` if the file has no times.
     t_ns: "memoryview[int] | None" = None
     #: A number for the thread of each event; ``None`` if the file has no threads.

@@ -205,7 +205,7 @@ def test_stacks_have_a_number_each_and_texts_when_asked() -> None:
 
 def test_entries_with_numbers_that_columns_do_not_hold_are_read(tmp_path: Path) -> None:
     path = tmp_path / "s.pickle"
-    odd: Any = {"stream": []}
+    odd: Any = {"stream": "second"}
     trace = [
         event("alloc", 512, 10, stream=-1),
         event("alloc", 1 << 64, 20, **odd),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from allotment._core import PickledRows, read_plain_pickle
-from allotment.trace.formats.pytorch_entries import RESERVE, DeviceTrace, integer, mapping
+from allotment.trace.formats.pytorch_entries import RESERVE, DeviceTrace, StackTexts, integer, mapping
 from allotment.trace.recording import Columns, Origin, fault
 
 #: States of blocks in use. The last two are of a block whose free waits for other streams, by version of PyTorch.
@@ -165,7 +165,7 @@ def _device(trace: DeviceTrace, segments: _Segments) -> Columns:
         *events.columns(),
         origin,
         owners if len(stacks) else None,
-        stacks,
+        StackTexts(stacks),
         None if trace.first_time is None else times,
     )
 

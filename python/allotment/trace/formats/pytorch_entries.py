@@ -1,7 +1,8 @@
 """Entries of a device's trace in snapshots of PyTorch, and checks of what a snapshot says."""
 
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, overload
 
 from allotment._core import PickledRows, PickledStacks
 from allotment.trace.blocks import MAX_BYTES, BlockEvents
@@ -15,6 +16,28 @@ RESERVE = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_un
 
 #: Times from here on are none: 1 µs after them 64 bits of nanoseconds do not hold them.
 _MAX_MICROSECONDS = 1 << 53
+
+
+class StackTexts(Sequence[str]):
+    """The texts of stacks, a frame in each line; each is made when it is asked for, as most are not."""
+
+    def __init__(self, stacks: PickledStacks) -> None:
+        self._stacks = stacks
+
+    def __len__(self) -> int:
+        return len(self._stacks)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        if isinstance(place, slice):
+            return tuple(self._stacks[number] for number in range(*place.indices(len(self))))
+        return self._stacks[range(len(self))[place]]
+
+    def __repr__(self) -> str:
+        return f"<texts of {len(self)} stacks>"
 
 
 class DeviceTrace:

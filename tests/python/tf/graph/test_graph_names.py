@@ -23,7 +23,9 @@ _NAMES: Final[dict[str, tuple[Callable[..., Any], str, str]]] = {
     "add": (lambda **k: tf.add(_floats(2), _floats(2), **k), "Add:0", "nn:0"),
     "argsort": (lambda **k: tf.argsort(_floats(2), **k), "argsort/TopKV2:1", "nn/TopKV2:1"),
     "batch_normalization": (
-        lambda **k: tf.nn.batch_normalization(_floats(2, 2), *[_floats(2)] * 4, 0.1, **k),
+        lambda **k: tf.nn.batch_normalization(
+            _floats(2, 2), _floats(2), _floats(2), _floats(2), _floats(2), 0.1, **k
+        ),
         "batchnorm/add_1:0",
         "nn/add_1:0",
     ),
