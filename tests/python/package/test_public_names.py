@@ -50,6 +50,13 @@ def test_a_public_module_has_public_names_only(path: str) -> None:
     assert {name for name in dir(module) if not name.startswith("_")} <= set(module.__all__)
 
 
+@pytest.mark.parametrize("path", sorted(MODULES))
+def test_functions_that_name_a_public_module_can_be_sent_to_other_processes(path: str) -> None:
+    cloudpickle = pytest.importorskip("cloudpickle")
+    module = MODULES[path]
+    assert cloudpickle.loads(cloudpickle.dumps(lambda: module))() is module
+
+
 @pytest.mark.parametrize(
     ("module", "name"),
     [

@@ -7,8 +7,9 @@ import difflib
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
+from importlib import import_module
 from types import ModuleType
-from typing import Final, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 from allotment.errors import WithFields
 
@@ -80,6 +81,10 @@ class _PublicPackage(ModuleType):
         is_own_module = isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}"
         if not is_own_module or name in self.__all__:
             super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Programs send functions to other processes with the packages that they name, as Dask does.
+        return import_module, (self.__name__,)
 
 
 def refuse_other_names(module: str) -> None:
