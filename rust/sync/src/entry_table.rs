@@ -170,6 +170,7 @@ impl EntryTable {
         }
     }
 
+    #[cfg_attr(loom, allow(clippy::modulo_one, reason = "models have one bucket"))]
     #[inline]
     fn at(&self, place: Place) -> (&Bucket, usize) {
         (&self.buckets[place.0 as usize / STRIDE % BUCKETS], place.0 as usize % STRIDE)
@@ -191,6 +192,7 @@ impl Bucket {
 }
 
 /// Returns the bucket of a key.
+#[cfg_attr(loom, allow(clippy::modulo_one, reason = "models have one bucket"))]
 #[inline]
 fn bucket_of(key: u64) -> usize {
     // Multiplicative hash, as keys are often multiples of a common factor. Its highest bits are the most even ones.
