@@ -223,6 +223,7 @@ impl Decisions {
 
 /// The decisions of a thread cache, in order.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "decisions"), derive(Default))]
 pub(crate) struct CacheDecisions {
     /// The number of the cache, unique within the process.
     #[cfg(feature = "decisions")]
@@ -231,15 +232,11 @@ pub(crate) struct CacheDecisions {
     made: Decisions,
 }
 
+#[cfg(feature = "decisions")]
 impl Default for CacheDecisions {
     fn default() -> Self {
-        #[cfg(feature = "decisions")]
-        {
-            static NEXT: AtomicU64 = AtomicU64::new(0);
-            Self { cache: NEXT.fetch_add(1, Ordering::Relaxed), made: Decisions::default() }
-        }
-        #[cfg(not(feature = "decisions"))]
-        Self {}
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self { cache: NEXT.fetch_add(1, Ordering::Relaxed), made: Decisions::default() }
     }
 }
 
