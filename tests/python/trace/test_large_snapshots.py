@@ -87,7 +87,7 @@ def test_columns_are_those_of_the_objects(tmp_path: Path, shape: Shape) -> None:
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_reading_takes_less_than_four_times_the_file(tmp_path: Path, shared: bool) -> None:
-    """The figure of five million events is in `benches/README.md`; the memory is proportional to the events."""
+    """Memory is proportional to the events: five million in 769 MB took 2.70 GB, 3.51 times the file."""
     path = tmp_path / "s.pickle"
     with path.open("wb") as file:
         write_snapshot(file, Shape(60_000 if shared else 6_000, depth=30, stacks=200, shared=shared))
