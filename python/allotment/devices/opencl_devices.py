@@ -1,7 +1,7 @@
 """Devices of OpenCL: which there are, and the memory that they share with the host. Loads pyopencl when it is asked.
 
-A device whose memory the host can read and write can be a GPU of the device layer: its arrays are NumPy's, in memory of
-the device that kernels use by the same addresses: fine-grained shared virtual memory, as OpenCL 2.0 introduced it.
+A device can be a GPU of the device layer if the host can read and write its memory: fine-grained shared virtual memory,
+as OpenCL 2.0 introduced it. Arrays are NumPy's, and kernels use them by the same addresses.
 """
 
 import functools

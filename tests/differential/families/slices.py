@@ -8,7 +8,7 @@ from programs import Call, Family
 
 FAMILY = Family()
 
-#: Functions of a matrix with four rows of three columns, through whose gradients slices may pass or become tensors.
+#: Functions of a matrix with four rows of three columns: their gradients pass slices on, or make tensors of them.
 _BEFORE = (
     "x",
     "x",

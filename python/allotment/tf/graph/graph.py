@@ -182,7 +182,7 @@ class Graph(NodeLookup, Collections):
         return tensor
 
     def _placeholder(self, dtype: DType, shape: TensorShape, name: str | None = None) -> SymbolicTensor:
-        """Add a tensor whose value is fed."""
+        """Add a tensor that is fed with a value."""
         return self.add(PLACEHOLDER, (), [(dtype, shape)], name=name)._outputs[0]
 
     def group(self, inputs: Sequence[Any], name: str) -> Operation:

@@ -12,7 +12,7 @@ from allotment.tf.tensors.tensor_shape import as_shape
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SymbolicTensor:
-    """Add a tensor whose value is fed. As ``tf.compat.v1.placeholder``.
+    """Add a tensor that is fed with a value. As ``tf.compat.v1.placeholder``.
 
     Args:
         dtype: The element type.

@@ -24,7 +24,7 @@ _MOST_ELEMENTS: Final = 128
 
 
 class _ScratchRecording(Recording):
-    """Records operations whose inputs may be eager tensors, and ignores changes of eager variables."""
+    """Records operations on eager tensors, too, and ignores changes of eager variables."""
 
     changes_variables = False
 

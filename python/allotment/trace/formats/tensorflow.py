@@ -123,7 +123,7 @@ def _value(stat: Message, texts: dict[int, str]) -> int | str:
 def _event(
     path: str, place: str, picoseconds: int, name: str, figures: dict[str, Any], thread: int
 ) -> _Event:
-    """Return an event of the allocator, whose figures are checked."""
+    """Return an event of the allocator, after a check of its figures."""
     numbers = []
     for key in _FIGURES:
         try:

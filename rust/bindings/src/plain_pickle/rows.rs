@@ -1,4 +1,4 @@
-//! The `PickledRows` class: a list of a pickle whose items become columns.
+//! The `PickledRows` class: a list of a pickle, with its items as columns.
 
 use std::collections::HashMap;
 use std::sync::Arc;

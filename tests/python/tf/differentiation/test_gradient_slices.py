@@ -12,7 +12,7 @@ v1 = tf.compat.v1
 X = np.arange(1, 13, dtype=np.float32).reshape(4, 3) / 10
 Y = np.arange(1, 7, dtype=np.float32).reshape(3, 2)
 
-#: Functions before a lookup through whose gradients slices pass, eagerly and in a graph.
+#: Functions before a lookup with gradients that pass slices on, eagerly and in a graph.
 KEPT: dict[str, Callable[[Any], Any]] = {
     "identity": tf.identity,
     "negative": lambda x: -x,
@@ -29,7 +29,7 @@ KEPT: dict[str, Callable[[Any], Any]] = {
     "gather": lambda x: tf.gather(x, [0, 0, 1, 3]),
     "custom gradient": lambda x: tf.custom_gradient(lambda y: (y * 1, lambda upstream: upstream))(x),
 }
-#: Functions whose gradients make a tensor of slices.
+#: Functions with gradients that make a tensor of slices.
 SUMMED: dict[str, Callable[[Any], Any]] = {
     "product": lambda x: x * 2.0,
     "reshape": lambda x: tf.reshape(x, [2, 6]),

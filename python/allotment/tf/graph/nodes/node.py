@@ -340,7 +340,7 @@ class NodeGraph(RecordingGraph, Protocol):
         """Add a node in the current scopes."""
 
     def _placeholder(self, dtype: DType, shape: TensorShape, name: str | None = None) -> SymbolicTensor:
-        """Add a tensor whose value is fed."""
+        """Add a tensor that is fed with a value."""
 
     def naming(self, operands: dict[int, str]) -> AbstractContextManager[None]:
         """Name the constants made of operands, which ``id`` identifies, in a ``with`` block."""

@@ -23,7 +23,7 @@ _subtract: Final = at(np.subtract)
 
 
 def _row(name: str, function: Callable[..., None]) -> Operation:
-    """A row whose function gets arrays: the variable's, the slices', and those of further storages.
+    """A row with a function that gets arrays: the variable's, the slices', and those of further storages.
 
     It may change all but those of the slices.
     """

@@ -124,5 +124,5 @@ def test_threads_share_one_sequence() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    # Nobody got the same numbers as somebody else.
+    # Each thread got numbers of its own.
     assert len(np.unique(np.concatenate(drawn))) > 795
