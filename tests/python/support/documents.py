@@ -12,6 +12,7 @@ from typing import Any, Self
 import pytest
 
 from support.child import DEADLINE_SECONDS, run_program
+from support.guests.opencl import pyopencl_with_kernels
 
 ROOT = Path(__file__).resolve().parents[3]
 _NEEDS_GPU = re.compile(r"# needs a GPU(.*)\n")
@@ -85,6 +86,8 @@ def run(example: Example) -> None:
     """Run an example: it succeeds, complains of nothing, and prints what the page says."""
     for package in example.needed_on_gpu or ():
         pytest.importorskip(package)
+    if "import pyopencl" in example.text:
+        pyopencl_with_kernels()
     if example.language == "python":
         done = run_program(example.text)
     else:

@@ -21,7 +21,7 @@ from allotment.integrations import opencl as pooled
 from allotment.testing import runtime
 from support.child import run_program
 from support.devices import MIB, gpus, pools, split
-from support.guests.opencl import pyopencl
+from support.guests.opencl import pyopencl, pyopencl_with_kernels
 
 DOUBLES = "kernel void doubles(global float *x) { x[get_global_id(0)] = 2 * get_global_id(0); }"
 DEVICES = "ALLOTMENT_OPENCL_DEVICES"
@@ -35,9 +35,9 @@ def opencl(devices: str, **environ: str) -> Iterator[None]:
         yield
 
 
-def write_doubles(cl: Any, device: str, array: np.ndarray[Any, Any]) -> None:
-    """Let a kernel write 0, 2, 4, ... into an array in the memory of a logical device."""
-    queue = cl.CommandQueue(pooled.context(device))
+def write_doubles(cl: Any, owner: Any, array: np.ndarray[Any, Any]) -> None:
+    """Let a kernel write 0, 2, 4, ... into an array in the memory of a context."""
+    queue = cl.CommandQueue(owner)
     kernel = cl.Program(queue.context, DOUBLES).build().doubles
     kernel.set_arg(0, cl.SVM(array))
     cl.enqueue_nd_range_kernel(queue, kernel, array.shape, None)
@@ -45,13 +45,13 @@ def write_doubles(cl: Any, device: str, array: np.ndarray[Any, Any]) -> None:
 
 
 def test_a_kernel_writes_into_a_tensor_without_a_copy() -> None:
-    cl = pyopencl()
+    cl = pyopencl_with_kernels()
     with opencl("0:64MiB"):
         with tf.device("GPU:0"):
             x = tf.zeros(1000)
         (pool,) = pools(context())
         requests = pool.stats().num_allocs
-        write_doubles(cl, "GPU:0", np.from_dlpack(x))
+        write_doubles(cl, pooled.context("GPU:0"), np.from_dlpack(x))
         assert pool.stats().num_allocs == requests
         assert x.numpy().tolist() == [2.0 * n for n in range(1000)]
         total = tf.reduce_sum(x)
@@ -66,10 +66,10 @@ def test_a_kernel_writes_into_a_tensor_without_a_copy() -> None:
 
 def test_memory_that_a_kernel_has_written_is_zero_again() -> None:
     # Large arrays of zeros are cleared page by page: pages of OpenCL's memory may have any content.
-    cl = pyopencl()
+    cl = pyopencl_with_kernels()
     with opencl("0:64MiB"), tf.device("GPU:0"):
         x = tf.zeros(4 << 20)
-        write_doubles(cl, "GPU:0", np.from_dlpack(x))
+        write_doubles(cl, pooled.context("GPU:0"), np.from_dlpack(x))
         del x
         assert not np.any(tf.zeros(4 << 20).numpy())
 
@@ -239,20 +239,23 @@ def test_pools_share_the_memory_of_a_context() -> None:
     first.free(address)
     first.trim()
     assert memory.used == 0
-    with second.allocate(4000) as allocation:
-        numbers = np.frombuffer(allocation, np.float32)
-        queue = cl.CommandQueue(own)
-        kernel = cl.Program(own, DOUBLES).build().doubles
-        kernel.set_arg(0, cl.SVM(numbers))
-        cl.enqueue_nd_range_kernel(queue, kernel, numbers.shape, None)
-        queue.finish()
-        assert numbers.tolist() == [2.0 * n for n in range(1000)]
-        del numbers
-    wrong: Any = queue
+    second.free(second.malloc(4000))
+    wrong: Any = cl.CommandQueue(own)
     with pytest.raises(TypeError, match=r"expected a pyopencl.Context, not CommandQueue"):
         pooled.shared_memory(wrong, "1MiB")
     with pytest.raises(ValueError, match="capacity 0 is not between 1 and"):
         pooled.shared_memory(own, 0)
+
+
+def test_a_kernel_writes_into_a_pool_over_the_memory_of_a_context() -> None:
+    cl = pyopencl_with_kernels()
+    own = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+    pool = allotment.Pool("16MiB", source=pooled.shared_memory(own, "16MiB"))
+    with pool.allocate(4000) as allocation:
+        numbers = np.frombuffer(allocation, np.float32)
+        write_doubles(cl, own, numbers)
+        assert numbers.tolist() == [2.0 * n for n in range(1000)]
+        del numbers
 
 
 def test_several_devices_in_the_order_of_the_request() -> None:

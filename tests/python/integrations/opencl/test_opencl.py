@@ -11,7 +11,7 @@ import pytest
 import allotment
 from allotment import Pool
 from allotment.integrations import opencl as pooled
-from support.guests.opencl import content, filled, home, pyopencl, requested
+from support.guests.opencl import content, filled, home, pyopencl, pyopencl_with_kernels, requested
 from support.pools.owners import requested_by_owner
 
 cl = pyopencl()
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("nothing_stays_installed")
 
 
 def test_arrays_are_in_the_pool_and_go_home(pool: Pool, queue: Any) -> None:
+    pyopencl_with_kernels()
     import pyopencl.array
 
     allocate = pooled.allocator(pool, queue)
@@ -187,6 +188,7 @@ def test_without_pyopencl_the_error_says_what_to_install(monkeypatch: pytest.Mon
 
 
 def test_guard_mode_finds_what_a_kernel_writes_outside_of_its_buffer(queue: Any) -> None:
+    pyopencl_with_kernels()
     pool = Pool("16MiB", guard=True)
     buffer = pooled.allocator(pool, queue)(1000)
     program = cl.Program(queue.context, "__kernel void past(__global char *a) { a[1000] = 1; }").build()

@@ -8,7 +8,7 @@ import pytest
 
 from allotment import Pool
 from allotment.integrations import opencl as pooled
-from support.guests.opencl import content, filled, held_back, home, pyopencl, requested
+from support.guests.opencl import content, filled, held_back, home, pyopencl, pyopencl_with_kernels, requested
 
 cl = pyopencl()
 pytest_plugins = ["support.guests.opencl_fixtures"]
@@ -72,6 +72,7 @@ def test_the_program_waits_for_a_queue_of_another_context(queue: Any) -> None:
 
 
 def test_arrays_of_two_contexts_share_an_installed_pool(queue: Any) -> None:
+    pyopencl_with_kernels()
     import pyopencl.array
 
     pool = Pool("16MiB")

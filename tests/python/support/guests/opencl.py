@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,28 @@ def devices(cl: Any) -> list[Any]:
         return [device for platform in cl.get_platforms() for device in platform.get_devices()]
     except cl.Error:
         return []
+
+
+def pyopencl_with_kernels() -> Any:
+    """Return the module as ``pyopencl()`` does; skip the test if kernels cannot be compiled for this processor."""
+    cl = pyopencl()
+    if not compiles_kernels():
+        pytest.skip("PoCL's compiler does not know this processor: unknown target CPU 'generic'")
+    return cl
+
+
+@cache
+def compiles_kernels() -> bool:
+    """Return whether the first device has a compiler that knows it: LLVM does not know processors newer than itself."""
+    cl = pyopencl()
+    context = cl.Context([devices(cl)[0]])
+    try:
+        cl.Program(context, "kernel void nothing() {}").build()
+    except cl.RuntimeError as error:
+        if "unknown target CPU 'generic'" not in str(error):
+            raise
+        return False
+    return True
 
 
 @contextmanager

@@ -129,10 +129,9 @@ class Player:
         allocate = self.make_cl_buffer
         self.cl_arrays.append(pyopencl.array.zeros(self.queue, self.size(), np.uint8, allocator=allocate))
 
-    def compute_on_device(self) -> None:
+    def copy_on_device(self) -> None:
         if self.cl_arrays:
-            array = self.random.choice(self.cl_arrays)
-            self.cl_arrays.append(array + array)
+            self.cl_arrays.append(self.random.choice(self.cl_arrays).copy())
 
     def make_ggml_tensor(self) -> None:
         self.ggml_tensors.append(Tensor(self.guests.ggml, self.buffer_type, self.size() // 4 + 1))
@@ -165,7 +164,7 @@ class Player:
             self.open_session,
             self.run_session,
             self.make_cl_array,
-            self.compute_on_device,
+            self.copy_on_device,
             self.make_ggml_tensor,
         )
         action = self.random.choice([*makes, *[self.drop] * 4])
