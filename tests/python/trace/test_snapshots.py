@@ -150,8 +150,8 @@ def test_what_events_and_segments_disagree_on_is_said(tmp_path: Path) -> None:
     assert origin.missing == (
         "1 free is missing between two allocations of one address",
         "1 free had another size than the allocation",
-        "1 allocations are missing: their blocks are in use at the end",
-        "1 blocks of 40 bytes are live by the events, but not in the segments",
+        "1 allocation is missing: its block is in use at the end",
+        "1 block of 40 bytes is live by the events, but not in the segments",
         "kinds of entries that are not known were left out: polished",
     )
     assert origin.entries == {"polished": 1}
@@ -257,6 +257,14 @@ def shared(depth: int) -> list[Any]:
         (snapshot([], []), "is a snapshot without events and segments"),
         ({"segments": [5]}, "segments[0]: must be a dictionary, is int"),
         (snapshot([{"address": 1}]), "segments[0]: total_size is missing"),
+        (
+            snapshot([{**segment(512, [block(512, 7)]), "total_size": 256}]),
+            "segments[0]: total_size is 256, but its blocks have 512 bytes",
+        ),
+        (
+            snapshot([segment(512, [block(512, 513)])]),
+            "segments[0]: blocks[0]: requested_size is 513, more than its size 512",
+        ),
         (snapshot([], [{"action": 5}]), "device_traces[0][0]: action is 5, not a text"),
         (snapshot([], [{"action": shared(60)}]), "device_traces[0][0]: action is a list, not a text"),
         (

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from allotment._core import PickledRows, read_plain_pickle
+from allotment.trace.blocks import counted
 from allotment.trace.formats.pytorch_entries import RESERVE, DeviceTrace, StackTexts, integer, mapping
 from allotment.trace.recording import Columns, Origin, fault
 
@@ -87,9 +88,10 @@ def _segments(path: str, segments: list[Any]) -> dict[int, _Segments]:
             integer(path, place, segment, "device", 0) if "device" in mapping(path, place, segment) else 0
         )
         found = devices.setdefault(device, _Segments([]))
-        found.reserved += integer(path, place, segment, "total_size")
+        total = integer(path, place, segment, "total_size")
+        found.reserved += total
         # Old versions give no addresses of blocks, which follow one another.
-        address = integer(path, place, segment, "address")
+        start = address = integer(path, place, segment, "address")
         for index, block in enumerate(_list(path, place, segment, "blocks")):
             where = f"{place}: blocks[{index}]"
             size = integer(path, where, block, "size")
@@ -99,13 +101,18 @@ def _segments(path: str, segments: list[Any]) -> dict[int, _Segments]:
             else:
                 found.largest_free = max(found.largest_free, size)
             address += size
+        if address - start > total:
+            raise fault(path, f"{place}: total_size is {total}, but its blocks have {address - start} bytes")
     return devices
 
 
 def _requested(path: str, place: str, block: dict[str, Any]) -> int:
     """Return the requested bytes of a block: versions before 2.0 have them in its history, or not at all."""
     if "requested_size" in block:
-        return integer(path, place, block, "requested_size")
+        requested, size = (integer(path, place, block, key) for key in ("requested_size", "size"))
+        if requested > size:
+            raise fault(path, f"{place}: requested_size is {requested}, more than its size {size}")
+        return requested
     history = block.get("history")
     if isinstance(history, list) and history:
         return integer(path, f"{place}: history[0]", history[0], "real_size")
@@ -121,11 +128,12 @@ def _device(trace: DeviceTrace, segments: _Segments) -> Columns:
     active = {address for address, *_ in segments.active}
     vanished = [block.size for address, block in events.live.items() if address not in active]
     if unexplained:
-        missing.append(f"{unexplained} allocations are missing: their blocks are in use at the end")
+        lost = counted(unexplained, "allocation", "is missing: its block is", "are missing: their blocks are")
+        missing.append(f"{lost} in use at the end")
     if vanished:
-        missing.append(
-            f"{len(vanished)} blocks of {sum(vanished)} bytes are live by the events, but not in the segments"
-        )
+        size = f"of {sum(vanished)} bytes"
+        blocks = counted(len(vanished), "block", f"{size} is", f"{size} are")
+        missing.append(f"{blocks} live by the events, but not in the segments")
     if not trace.has_entries:
         missing.append(
             "there are no events: the history was not recorded (torch.cuda.memory._record_memory_history)"
