@@ -58,6 +58,12 @@ pub trait PoolForBindings {
     /// closed. The answer may be stale.
     fn is_fast_path_open(&self) -> bool;
 
+    /// Counts and records a refusal of `bytes` bytes that the caller decided without asking the pool.
+    ///
+    /// # Errors
+    /// In a forked child.
+    fn account_refusal(&self, bytes: u64) -> Result<(), Unusable>;
+
     /// Leaves a damage for the next call that can report one.
     fn defer_damage(&self, damage: Damage);
 
@@ -102,6 +108,10 @@ impl PoolForBindings for Pool {
     #[inline]
     fn is_fast_path_open(&self) -> bool {
         Self::is_fast_path_open(self)
+    }
+
+    fn account_refusal(&self, bytes: u64) -> Result<(), Unusable> {
+        Self::account_refusal(self, bytes)
     }
 
     fn defer_damage(&self, damage: Damage) {

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import allotment
-from allotment import Pool
+from allotment import HostMemory, Pool
+from allotment._core import machine_memory
+from allotment.integrations.numpy import use
 from allotment.trace import (
     ReplayOptions,
     TraceError,
@@ -97,6 +99,29 @@ def test_refusals_are_part_of_the_trace(tmp_path: Path) -> None:
     assert len(replay_json(tmp_path / "t")["out_of_memory"]) == 2
 
 
+def test_failures_of_a_source_are_refusals_of_the_trace(tmp_path: Path) -> None:
+    class Source:
+        def reserve(self, nbytes: int, alignment: int) -> tuple[int, int]:
+            raise OSError("the device is gone")
+
+        def release(self, address: int, nbytes: int) -> None: ...
+
+    pool = Pool("1MiB", source=Source())
+    with pool.record(tmp_path / "t"), pytest.raises(allotment.OutOfMemoryError, match="the device is gone"):
+        pool.malloc(1000)
+    assert pool.stats().num_refused == 1
+    assert [one.requested for one in read_trace(tmp_path / "t").origin.refusals] == [1000]
+
+
+@pytest.mark.skipif(machine_memory() is None, reason="a system that does not tell its memory")
+def test_refusals_for_lack_of_machine_memory_are_part_of_the_trace(tmp_path: Path) -> None:
+    pool = Pool("64TiB", source=HostMemory("64TiB", within_machine=True))
+    with pool.record(tmp_path / "t"), use(pool), pytest.raises(MemoryError):
+        np.empty(32 << 40, np.uint8)
+    assert pool.stats().num_refused == 1
+    assert [one.requested for one in read_trace(tmp_path / "t").origin.refusals] == [32 << 40]
+
+
 def test_tags_are_those_of_the_lines_of_a_pool_with_owner_tags(tmp_path: Path) -> None:
     pool = Pool("16MiB", source="address-space", owner_tags=True)
     with pool.record(tmp_path / "t"):
@@ -165,7 +190,9 @@ def test_threads_are_told_apart(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, time
-from allotment import Pool
+from allotment import HostMemory, Pool
+from allotment._core import machine_memory
+from allotment.integrations.numpy import use
 pool = Pool("1GiB", source="address-space")
 recording = pool.record({path!r})
 for step in range(1000):
@@ -215,7 +242,9 @@ def test_a_forked_child_leaves_the_file_to_its_parent(tmp_path: Path) -> None:
     program = f"""
 import json
 import os
-from allotment import Pool
+from allotment import HostMemory, Pool
+from allotment._core import machine_memory
+from allotment.integrations.numpy import use
 pool = Pool("1MiB", source="address-space")
 recording = pool.record({str(tmp_path / "t")!r})
 pool.malloc(5)

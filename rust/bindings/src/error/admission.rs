@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use allotment::bindings::PoolForBindings as _;
 use allotment::{AllocError, MAX_BYTES, OutOfMemory, Pool, Verdict};
 use allotment_host::{AdmissionControl, MachineMemory, MachineOutOfMemory};
 use pyo3::prelude::*;
@@ -38,6 +39,9 @@ pub(crate) fn admit_address(
 
 #[cold]
 fn refusal(pool: &Pool, requested: u64, full: MachineOutOfMemory) -> AllocError {
+    if let Err(error) = pool.account_refusal(requested) {
+        return error.into();
+    }
     // The figures are those of a request that no pool serves; its advice does not apply and is dropped.
     match pool.explain(MAX_BYTES) {
         Ok(Some(refused)) => {

@@ -92,9 +92,15 @@ impl Pool {
         }
         let mut reclaimed = false;
         loop {
-            let refused = match self.try_once(wanted, request)? {
-                Ok(allocation) => return Ok(allocation),
-                Err(refused) => refused,
+            let refused = match self.try_once(wanted, request) {
+                Ok(Ok(allocation)) => return Ok(allocation),
+                Ok(Err(refused)) => refused,
+                Err(error) => {
+                    if matches!(error, AllocError::SourceFailed { .. }) {
+                        self.account_refusal(request.bytes)?;
+                    }
+                    return Err(error);
+                }
             };
             // At most once between two calls of `retry`, which may want to stop.
             reclaimed = !reclaimed && self.reclaim_for(request, &refused)?;
@@ -113,15 +119,21 @@ impl Pool {
     ) -> Result<Box<OutOfMemory>, Unusable> {
         let AllocationAttempt { mut out_of_memory, .. } = refused;
         let logs = self.with_state(|state| {
-            state.allocator.counters.account_refuse();
             state.allocator.decisions.record(|| Decision::Refused);
             state.allocator.history.refused(request.needed);
-            state.recordings.add_refusal(request.bytes)
+            state.account_refusal(request.bytes)
         })?;
         logs.tell();
         let external = self.external_memory(&self.others());
         out_of_memory.advice = self.advise(request, &external, Depth::Quick)?;
         Ok(out_of_memory)
+    }
+
+    /// Counts and records a refusal for another reason than a lack of memory in this pool. The caller has no locks.
+    #[cold]
+    pub(crate) fn account_refusal(&self, bytes: u64) -> Result<(), Unusable> {
+        self.with_state(|state| state.account_refusal(bytes))?.tell();
+        Ok(())
     }
 
     /// Attempts a request once: from free chunks, then by growth.

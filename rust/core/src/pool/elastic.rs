@@ -100,7 +100,6 @@ impl Pool {
 
     fn source_failed(&self, request: ChunkRequest, failure: SourceFailure) -> Result<AllocError, Unusable> {
         let mut state = self.lock_state()?;
-        state.allocator.counters.account_refuse();
         state.allocator.decisions.record(|| Decision::Refused);
         let refused = self.out_of_memory(&state, request, true);
         Ok(AllocError::SourceFailed { failure, refused })

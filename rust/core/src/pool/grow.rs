@@ -115,7 +115,6 @@ impl Pool {
                 Err(ReserveError::Declined) => {}
                 Err(ReserveError::Failed(failure)) => {
                     let mut state = self.lock_settled_state()?;
-                    state.allocator.counters.account_refuse();
                     state.allocator.decisions.record(|| Decision::Refused);
                     let refused = self.out_of_memory(&state, request, true);
                     return Err(AllocError::SourceFailed { failure, refused });

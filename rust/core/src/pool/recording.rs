@@ -90,9 +90,9 @@ impl Recordings {
         !self.writers.is_empty()
     }
 
-    /// Adds a refusal to all logs; returns them, so that the caller tells them of it without the pool's lock.
+    /// Adds a refusal to all logs; returns them for [`RefusalLogs::tell`].
     #[cold]
-    pub(super) fn add_refusal(&mut self, bytes: u64) -> RefusalLogs {
+    fn add_refusal(&mut self, bytes: u64) -> RefusalLogs {
         if self.are_running() {
             self.add(EventKind::Refused, 0, bytes);
         }
@@ -112,6 +112,13 @@ impl RefusalLogs {
 }
 
 impl State {
+    /// Counts and records a refusal. Without the pool's lock, the caller then tells the logs that are returned of it.
+    #[cold]
+    pub(super) fn account_refusal(&mut self, bytes: u64) -> RefusalLogs {
+        self.allocator.counters.account_refuse();
+        self.recordings.add_refusal(bytes)
+    }
+
     /// Records that an allocation was made; one of zero bytes is none.
     pub(super) fn record_allocation(&mut self, allocation: &Allocation) {
         if self.recordings.are_running() && allocation.id != 0 {
