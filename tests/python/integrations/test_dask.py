@@ -242,7 +242,10 @@ def test_free_regions_go_back_before_dask_spills_for_them() -> None:
         del first
         # Does not fit where the first one was. With both, the process is above the threshold for spilling.
         second = ones(430 * MIB)
-        time.sleep(0.5)
+        # Dask looks at the memory of its process every so often.
+        deadline = time.monotonic() + 30
+        while pool.stats().reserved >= 500 * MIB and time.monotonic() < deadline:
+            time.sleep(0.05)
         stats = pool.stats()
         del second
         return stats.peak_reserved, stats.reserved, worker.data.spilled_total.disk + len(kept)
