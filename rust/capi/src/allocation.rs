@@ -4,16 +4,17 @@ use std::ffi::c_char;
 
 use allotment::Request;
 
-use crate::pool::{Pool, core_of, store};
-use crate::status::{Failure, Status, run, text_argument};
+use crate::pool::{Pool, core_of, require, store};
+use crate::status::{Failure, Status, null, run, text_argument};
 
-/// An allocation. For zero bytes all fields are 0, and a free of it does nothing.
+/// An allocation. A request of zero bytes is served with size, requested bytes and number 0 and an address of no memory: 0,
+/// or `UINT64_MAX` over a source that starts at 0. A free of it does nothing.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Allocation {
-    /// The first byte, a multiple of 256 and of the alignment.
+    /// The first byte, a multiple of 256 and of the alignment; the argument of a free.
     pub address: u64,
-    /// The usable bytes, at least those requested.
+    /// The usable bytes, at least those requested: multiples of 256, or in guard mode the requested bytes alone.
     pub size: u64,
     /// The requested bytes.
     pub requested: u64,
@@ -28,7 +29,8 @@ impl From<allotment::Allocation> for Allocation {
     }
 }
 
-/// Allocates at least `bytes` bytes at a multiple of 256.
+/// Allocates at least `bytes` bytes at a multiple of 256, and stores the allocation. On failure, as in all functions that
+/// allocate, nothing is stored.
 ///
 /// # Safety
 /// `pool` is a pool; `allocation` can be written.
@@ -40,7 +42,11 @@ pub unsafe extern "C" fn allotment_allocate(
 ) -> Status {
     run(|| {
         // SAFETY: guaranteed by the caller.
-        unsafe { store(allocation, core_of(pool)?.allocate(bytes)?.into()) };
+        unsafe {
+            let pool = core_of(pool)?;
+            require(allocation, "allocation")?;
+            store(allocation, pool.allocate(bytes)?.into());
+        }
         Ok(())
     })
 }
@@ -59,12 +65,17 @@ pub unsafe extern "C" fn allotment_allocate_aligned(
     run(|| {
         let request = Request::new(bytes).align(alignment);
         // SAFETY: guaranteed by the caller.
-        unsafe { store(allocation, core_of(pool)?.allocate(request)?.into()) };
+        unsafe {
+            let pool = core_of(pool)?;
+            require(allocation, "allocation")?;
+            store(allocation, pool.allocate(request)?.into());
+        }
         Ok(())
     })
 }
 
-/// Allocates like `allotment_allocate_aligned`, under a tag that reports name; null for the thread's own.
+/// Allocates like `allotment_allocate_aligned`, under a tag that reports name, in every pool; null for the thread's own.
+/// Copied.
 ///
 /// # Safety
 /// `pool` is a pool; `tag` is null or ends with a null byte; `allocation` can be written.
@@ -80,10 +91,12 @@ pub unsafe extern "C" fn allotment_allocate_tagged(
         let mut request = Request::new(bytes).align(alignment);
         // SAFETY: guaranteed by the caller.
         unsafe {
+            let pool = core_of(pool)?;
+            require(allocation, "allocation")?;
             if let Some(tag) = text_argument(tag, "tag")? {
                 request = request.tag(tag);
             }
-            store(allocation, core_of(pool)?.allocate(request)?.into());
+            store(allocation, pool.allocate(request)?.into());
         }
         Ok(())
     })
@@ -103,6 +116,7 @@ pub unsafe extern "C" fn allotment_try_allocate(
     run(|| {
         // SAFETY: guaranteed by the caller.
         let pool = unsafe { core_of(pool)? };
+        require(allocation, "allocation")?;
         let Some(served) = pool.try_allocate(Request::new(bytes).align(alignment))? else {
             let text = format!("{bytes} bytes are not free now without growth or a wait");
             return Err(Failure { status: Status::AllotmentNotNow, text, refusal: None });
@@ -113,7 +127,7 @@ pub unsafe extern "C" fn allotment_try_allocate(
     })
 }
 
-/// Frees the allocation at `address`. The address of zero bytes does nothing.
+/// Frees the allocation at `address`, from any thread. The address of zero bytes does nothing.
 ///
 /// # Safety
 /// `pool` is a pool.
@@ -135,14 +149,52 @@ pub unsafe extern "C" fn allotment_free_allocation(
     run(|| {
         // SAFETY: guaranteed by the caller.
         let (pool, allocation) = unsafe { (core_of(pool)?, allocation.as_ref()) };
-        let Allocation { address, size, requested, id } =
-            *allocation.ok_or_else(|| crate::status::null("allocation"))?;
-        Ok(pool.free_allocation(&allotment::Allocation { address, size, requested, id })?)
+        let allocation = allocation.ok_or_else(|| null("allocation"))?;
+        Ok(pool.free_allocation(&core_allocation(*allocation))?)
     })
 }
 
-/// Changes the allocation at `address` to `bytes` bytes without moving it: grows into the free memory after it, or
-/// gives its tail back. Stores it as it is then; `ALLOTMENT_NO_ROOM` if it cannot grow that far.
+/// Frees exactly this allocation without waiting, even for the pool's lock; `ALLOTMENT_NOT_NOW` if another thread holds it.
+///
+/// # Safety
+/// `pool` is a pool; `allocation` points to an allocation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn allotment_try_free(pool: *const Pool, allocation: *const Allocation) -> Status {
+    run(|| {
+        // SAFETY: guaranteed by the caller.
+        let (pool, allocation) = unsafe { (core_of(pool)?, allocation.as_ref()) };
+        let allocation = allocation.ok_or_else(|| null("allocation"))?;
+        pool.try_free_allocation(&core_allocation(*allocation))?.ok_or_else(|| {
+            let text = "another thread uses the pool: free again, or use allotment_free_deferred".to_owned();
+            Failure { status: Status::AllotmentNotNow, text, refusal: None }
+        })
+    })
+}
+
+/// Frees exactly this allocation without waiting: if another thread holds the pool's lock, the next call on the pool frees
+/// it. For finalisers, and code that must not wait. An allocation that was freed before is no error.
+///
+/// # Safety
+/// `pool` is a pool; `allocation` points to an allocation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn allotment_free_deferred(pool: *const Pool, allocation: *const Allocation) -> Status {
+    run(|| {
+        // SAFETY: guaranteed by the caller.
+        let (pool, allocation) = unsafe { (core_of(pool)?, allocation.as_ref()) };
+        let allocation = allocation.ok_or_else(|| null("allocation"))?;
+        pool.free_deferred(&core_allocation(*allocation));
+        Ok(())
+    })
+}
+
+fn core_allocation(allocation: Allocation) -> allotment::Allocation {
+    let Allocation { address, size, requested, id } = allocation;
+    allotment::Allocation { address, size, requested, id }
+}
+
+/// Changes the allocation at `address` to `bytes` bytes, at least 1, without moving it: grows into the free memory after
+/// it, or gives its tail back. Stores it as it is then, under the same number. `ALLOTMENT_NO_ROOM` if it cannot grow that
+/// far, or a limit of a scope forbids it: it is as it was, and nothing is stored.
 ///
 /// # Safety
 /// `pool` is a pool; `allocation` is null or can be written.
@@ -161,6 +213,7 @@ pub unsafe extern "C" fn allotment_resize(
 }
 
 /// Stores the start of the region that contains `address`, and the distance of `address` from it.
+/// `ALLOTMENT_NOT_ALLOCATED` if no region of the pool does.
 ///
 /// # Safety
 /// `pool` is a pool; `region` and `offset` are null or can be written.

@@ -1,16 +1,27 @@
 #![doc = include_str!("../README.md")]
 
 mod allocation;
+mod limits;
+mod memory;
 mod options;
+mod pages;
+mod plan;
 mod pool;
+mod recording;
 mod report;
 mod scope;
 mod source;
 mod status;
+mod versioned;
 
 pub use allocation::*;
+pub use limits::*;
+pub use memory::*;
 pub use options::*;
+pub use pages::*;
+pub use plan::*;
 pub use pool::*;
+pub use recording::*;
 pub use report::*;
 pub use scope::*;
 pub use source::*;
@@ -29,8 +40,8 @@ pub extern "C" fn allotment_version() -> u32 {
     ALLOTMENT_VERSION_MAJOR << 16 | ALLOTMENT_VERSION_MINOR << 8 | ALLOTMENT_VERSION_PATCH
 }
 
-/// Marks this process as a forked child: pools of its parent return `ALLOTMENT_FORKED` from then on. Call it in the
-/// child before any other call.
+/// Marks this process as a forked child: pools of its parent return `ALLOTMENT_FORKED` from then on, and release nothing.
+/// Call it in the child before any other call, for instance by `pthread_atfork`.
 #[unsafe(no_mangle)]
 pub extern "C" fn allotment_entered_child() {
     allotment::fork::entered_child();

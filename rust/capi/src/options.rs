@@ -4,9 +4,12 @@ use std::ffi::c_char;
 use std::mem::offset_of;
 use std::time::Duration;
 
-use allotment::{Options, Policy};
+use allotment::{MAX_WAIT, Options, Policy};
 
+use crate::pages::PageSource;
+use crate::plan::{PlanBuffer, plan_option};
 use crate::status::{Failure, Status, null, run, text_argument};
+use crate::versioned::{check_size, copy_of, write_to};
 
 /// The split rule of TensorFlow's allocator: a chunk of up to twice the request stays whole.
 pub const ALLOTMENT_POLICY_TENSORFLOW: i32 = 0;
@@ -17,7 +20,8 @@ pub const ALLOTMENT_JOIN_AS_SOURCE: i32 = -1;
 /// A quarantine of an eighth of the limit, at most 64 MiB.
 pub const ALLOTMENT_QUARANTINE_DEFAULT: u64 = u64::MAX;
 
-/// Options of a pool. Call `allotment_options_init` first, then change fields. Later versions add fields at the end.
+/// Options of a pool. Call `allotment_options_init` first, then change fields. A pool copies all that the options point
+/// to. Later versions add fields at the end, of which 0 is the default.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct PoolOptions {
@@ -42,7 +46,7 @@ pub struct PoolOptions {
     /// Not 0: each thread keeps small chunks for its next requests, without the lock. Without effect with guard mode or
     /// owner tags. 0 by default.
     pub thread_caches: i32,
-    /// Not 0: guard mode, over memory of this process. 0 by default.
+    /// Not 0: guard mode, over memory of this process: it finds writes past an end and after a free. 0 by default.
     pub guard: i32,
     /// The most bytes of freed memory in quarantine in guard mode; `ALLOTMENT_QUARANTINE_DEFAULT` by default.
     pub quarantine: u64,
@@ -54,6 +58,24 @@ pub struct PoolOptions {
     pub elastic: i32,
     /// The page size of an elastic pool in bytes; 0, the default, leaves it to the source.
     pub page_size: u64,
+    /// A static plan that the pool follows; null, the default, for none. Each request of the planned size, in the order
+    /// of the plan, which begins again at its end, gets its planned place in one arena; other requests are served as in
+    /// any pool. Not with guard mode, an elastic pool, or thread caches.
+    pub plan: *const PlanBuffer,
+    /// The number of buffers in `plan`.
+    pub plan_length: usize,
+    /// The alignment of the plan in bytes, a power of two from 256 on: offsets are multiples of it, and sizes are rounded
+    /// up to it. 0, the default, means 256.
+    pub plan_alignment: u64,
+    /// Functions of the caller's source for an elastic pool; null, the default: it has whole regions only. For
+    /// `allotment_pool_create`.
+    pub pages: *const PageSource,
+    /// Not 0: the memory of the caller's source is memory of this process, which the pool may read and write, as guard
+    /// mode does. 0 by default. For `allotment_pool_create`.
+    pub source_is_host_memory: i32,
+    /// After about this many seconds without an allocation and a free, a thread of the library trims the pool, once until
+    /// its next use. 0, the default: never.
+    pub idle_trim_seconds: f64,
 }
 
 impl PoolOptions {
@@ -75,6 +97,12 @@ impl PoolOptions {
             limit_set_by: std::ptr::null(),
             elastic: 0,
             page_size: 0,
+            plan: std::ptr::null(),
+            plan_length: 0,
+            plan_alignment: 0,
+            pages: std::ptr::null(),
+            source_is_host_memory: 0,
+            idle_trim_seconds: 0.0,
         }
     }
 }
@@ -91,47 +119,48 @@ pub unsafe extern "C" fn allotment_options_init(
 ) -> Status {
     run(|| {
         let defaults = PoolOptions { struct_size, ..PoolOptions::new(limit) };
-        check_size(struct_size)?;
         if options.is_null() {
             return Err(null("options"));
         }
-        // SAFETY: the caller guarantees `struct_size` bytes, and more than the whole structure is never written.
-        unsafe {
-            let bytes = std::ptr::from_ref(&defaults).cast::<u8>();
-            options.cast::<u8>().copy_from_nonoverlapping(bytes, struct_size.min(size_of::<PoolOptions>()));
-        }
+        check_size(struct_size, FIRST_VERSION, NAME)?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { write_to(options, &defaults, struct_size) };
         Ok(())
     })
 }
 
-/// Refuses the size of a structure that is no version of this one.
-fn check_size(struct_size: usize) -> Result<(), Failure> {
-    // The first version ended with this field.
-    if struct_size >= offset_of!(PoolOptions, limit_set_by) + size_of::<*const c_char>() {
-        return Ok(());
+/// The size of the first version of the options, which ended with this field.
+const FIRST_VERSION: usize = offset_of!(PoolOptions, limit_set_by) + size_of::<*const c_char>();
+const NAME: &str = "allotment_options";
+
+/// Returns a copy of the caller's options.
+///
+/// # Safety
+/// `options` is null or points to options.
+pub(crate) unsafe fn copy_options(options: *const PoolOptions) -> Result<PoolOptions, Failure> {
+    if options.is_null() {
+        return Err(null("options"));
     }
-    Err(Failure::invalid(format!(
-        "struct_size {struct_size} is not sizeof(allotment_options): call allotment_options_init first"
-    )))
+    // SAFETY: guaranteed by the caller.
+    unsafe { copy_of(options, PoolOptions::new(0), FIRST_VERSION, NAME) }
+}
+
+/// Returns the time after which an idle pool is trimmed.
+pub(crate) fn idle_trim(passed: &PoolOptions) -> Result<Option<Duration>, Failure> {
+    let seconds = passed.idle_trim_seconds;
+    if seconds == 0.0 {
+        return Ok(None);
+    }
+    let after = Duration::try_from_secs_f64(seconds).ok().filter(|&after| after <= MAX_WAIT);
+    let text = || Failure::invalid(format!("idle_trim_seconds {seconds} is not between 0 and a year"));
+    after.ok_or_else(text).map(Some)
 }
 
 /// Returns the core's options.
 ///
 /// # Safety
-/// `options` is null or points to options, whose texts are null or end with a null byte.
-pub(crate) unsafe fn core_options(options: *const PoolOptions) -> Result<Options, Failure> {
-    if options.is_null() {
-        return Err(null("options"));
-    }
-    // SAFETY: guaranteed by the caller; the size is the structure's first field in all versions.
-    let struct_size = unsafe { (*options).struct_size };
-    check_size(struct_size)?;
-    let mut passed = PoolOptions::new(0);
-    // SAFETY: the caller's structure has `struct_size` bytes, and every bit pattern is valid for the fields.
-    unsafe {
-        let bytes = struct_size.min(size_of::<PoolOptions>());
-        std::ptr::from_mut(&mut passed).cast::<u8>().copy_from_nonoverlapping(options.cast(), bytes);
-    }
+/// The texts of the options are null or end with a null byte, and `plan` is null or points to `plan_length` buffers.
+pub(crate) unsafe fn core_options(passed: &PoolOptions) -> Result<Options, Failure> {
     let policy = match passed.policy {
         ALLOTMENT_POLICY_TENSORFLOW => Policy::TensorFlow,
         ALLOTMENT_POLICY_TIGHT => Policy::Tight,
@@ -149,8 +178,13 @@ pub(crate) unsafe fn core_options(options: *const PoolOptions) -> Result<Options
         Failure::invalid(format!("wait_seconds {} is not between 0 and a year", passed.wait_seconds))
     })?;
     // SAFETY: guaranteed by the caller.
-    let (name, limit_set_by) =
-        unsafe { (text_argument(passed.name, "name")?, text_argument(passed.limit_set_by, "limit_set_by")?) };
+    let (name, limit_set_by, plan) = unsafe {
+        (
+            text_argument(passed.name, "name")?,
+            text_argument(passed.limit_set_by, "limit_set_by")?,
+            plan_option(passed.plan, passed.plan_length, passed.plan_alignment)?,
+        )
+    };
     let mut options = Options::new(passed.limit);
     options.growth = passed.growth != 0;
     options.trim_on_oom = passed.trim_on_oom != 0;
@@ -163,6 +197,7 @@ pub(crate) unsafe fn core_options(options: *const PoolOptions) -> Result<Options
     options.elastic = passed.elastic != 0;
     options.page_size = Some(passed.page_size).filter(|&bytes| bytes > 0);
     options.guard = passed.guard != 0;
+    options.plan = plan.map(Into::into);
     options.quarantine = Some(passed.quarantine).filter(|&bytes| bytes != ALLOTMENT_QUARANTINE_DEFAULT);
     if let Some(name) = name {
         name.clone_into(&mut options.name);

@@ -1,19 +1,25 @@
-//! Pools: their life, and their limits.
+//! Pools: their options, their source, and their life.
 
+use std::ptr;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use allotment::source::AddressSpace;
 use allotment::{GRANULE, RegionSource};
-use allotment_host::HostMemory;
+use allotment_host::{HostMemory, Registered};
 
-use crate::options::{PoolOptions, core_options};
-use crate::source::{CSource, Source};
+use crate::options::{PoolOptions, copy_options, core_options, idle_trim};
+use crate::pages::Pages;
+use crate::source::{CSource, HostSource, Ownership, Source};
 use crate::status::{Failure, Status, null, run};
 
-/// A pool. All threads may use it at once; `allotment_pool_destroy` is the last call of all.
+/// A pool. All threads may use it at once; `allotment_pool_destroy` is the last call on it.
 #[derive(Debug)]
 pub struct Pool {
     pub(crate) core: Arc<allotment::Pool>,
+    /// The source of the caller, if the pool is over one.
+    ownership: Option<Ownership>,
 }
 
 /// Returns the core of a pool argument.
@@ -24,6 +30,12 @@ pub struct Pool {
 pub(crate) unsafe fn core_of<'a>(pool: *const Pool) -> Result<&'a Arc<allotment::Pool>, Failure> {
     // SAFETY: guaranteed by the caller.
     unsafe { pool.as_ref() }.map(|pool| &pool.core).ok_or_else(|| null("pool"))
+}
+
+/// Checks an argument for a result that the caller must take.
+#[inline]
+pub(crate) fn require<T>(out: *mut T, name: &str) -> Result<(), Failure> {
+    if out.is_null() { Err(null(name)) } else { Ok(()) }
 }
 
 /// Stores a result, unless the caller does not want it.
@@ -38,37 +50,74 @@ pub(crate) unsafe fn store<T>(out: *mut T, value: T) {
     }
 }
 
-fn create(
+/// Creates a pool and stores it.
+///
+/// # Safety
+/// `pool` can be written.
+unsafe fn create(
     source: impl RegionSource + 'static,
-    options: allotment::Options,
+    options: Checked,
+    ownership: Option<Ownership>,
     pool: *mut *mut Pool,
 ) -> Result<(), Failure> {
-    let core = Arc::new(allotment::Pool::new(source, options)?);
-    // SAFETY: `create_with` checked the pointer, and the caller guarantees that it can be written.
-    unsafe { store(pool, Box::into_raw(Box::new(Pool { core }))) };
+    let core = Arc::new(allotment::Pool::new(source, options.core)?);
+    if let Some(after) = options.idle_trim {
+        core.trim_when_idle(after, || {}).map_err(|error| Failure {
+            status: Status::AllotmentInternal,
+            text: format!("the system started no thread for idle_trim_seconds: {error}"),
+            refusal: None,
+        })?;
+    }
+    if let Some(ownership) = &ownership {
+        ownership.set(true);
+    }
+    // SAFETY: guaranteed by the caller.
+    unsafe { store(pool, Box::into_raw(Box::new(Pool { core, ownership }))) };
     Ok(())
+}
+
+/// The options of a pool, checked as far as no source is needed.
+struct Checked {
+    passed: PoolOptions,
+    core: allotment::Options,
+    idle_trim: Option<Duration>,
 }
 
 /// Checks the arguments that all pools have.
 ///
 /// # Safety
 /// As `allotment_pool_create`.
-unsafe fn options_for(
-    options: *const PoolOptions,
-    pool: *mut *mut Pool,
-) -> Result<allotment::Options, Failure> {
+unsafe fn options_for(options: *const PoolOptions, pool: *mut *mut Pool) -> Result<Checked, Failure> {
     if pool.is_null() {
         return Err(null("pool"));
     }
     // SAFETY: guaranteed by the caller.
     unsafe {
-        pool.write(std::ptr::null_mut());
-        core_options(options)
+        pool.write(ptr::null_mut());
+        let passed = copy_options(options)?;
+        Ok(Checked { core: core_options(&passed)?, idle_trim: idle_trim(&passed)?, passed })
     }
 }
 
-/// Creates a pool over a source of the caller. The structure is copied. The pool calls `destroy` of the source at its
-/// end; if this call fails, it does not, and the source stays the caller's.
+/// As [`options_for`], for pools over a source of this library.
+unsafe fn options_without_source(
+    options: *const PoolOptions,
+    pool: *mut *mut Pool,
+) -> Result<Checked, Failure> {
+    // SAFETY: guaranteed by the caller.
+    let checked = unsafe { options_for(options, pool)? };
+    let PoolOptions { pages, source_is_host_memory, .. } = checked.passed;
+    let others = [(!pages.is_null(), "pages"), (source_is_host_memory != 0, "source_is_host_memory")];
+    match others.into_iter().find(|(is_set, _)| *is_set) {
+        Some((_, option)) => Err(Failure::invalid(format!(
+            "{option} is for pools over a source of yours: allotment_pool_create"
+        ))),
+        None => Ok(checked),
+    }
+}
+
+/// Creates a pool over a source of the caller, and stores it; null on failure. The structure is copied. The pool calls
+/// `destroy` of the source at its end; if this call fails, it does not, and the source stays the caller's.
 ///
 /// # Safety
 /// `options` and `source` point to such structures, whose functions keep their contract; `pool` can be written.
@@ -80,18 +129,28 @@ pub unsafe extern "C" fn allotment_pool_create(
 ) -> Status {
     run(|| {
         // SAFETY: guaranteed by the caller.
-        let (options, source) = unsafe { (options_for(options, pool)?, CSource::new(source)?) };
-        let checked = allotment::Pool::new(AddressSpace::new(0), options.clone().guard(false));
-        let guard = if options.guard { Some(allotment::OptionsError::NotGuardable) } else { None };
-        if let Some(refused) = checked.err().or(guard) {
-            source.keep();
-            return Err(refused.into());
+        unsafe {
+            let mut options = options_for(options, pool)?;
+            let source = CSource::new(source, Pages::new(options.passed.pages)?)?;
+            let ownership = Some(source.ownership());
+            if !options.core.guard {
+                return create(source, options, ownership, pool);
+            }
+            if options.passed.source_is_host_memory == 0 {
+                return Err(Failure::invalid(
+                    "guard mode writes to the memory and reads it: set source_is_host_memory if that of this source is \
+                     memory of this process",
+                ));
+            }
+            let joins = source.joins_regions();
+            options.core.joins_regions.get_or_insert(joins);
+            create(Registered::new(HostSource::new(source)), options, ownership, pool)
         }
-        create(source, options, pool)
     })
 }
 
-/// Creates a pool over memory of this process: readable, writable, zero at first. Reserving takes address space only.
+/// Creates a pool over memory of this process, and stores it; null on failure. The memory is readable, writable, and zero
+/// at first. Reserving takes address space only.
 ///
 /// # Safety
 /// `options` points to options; `pool` can be written.
@@ -101,10 +160,11 @@ pub unsafe extern "C" fn allotment_pool_create_host(
     pool: *mut *mut Pool,
 ) -> Status {
     // SAFETY: guaranteed by the caller.
-    run(|| create(HostMemory::new(), unsafe { options_for(options, pool)? }, pool))
+    run(|| unsafe { create(HostMemory::new(), options_without_source(options, pool)?, None, pool) })
 }
 
-/// Creates a pool over made-up addresses with nothing behind them. Regions lie `gap` bytes apart, a multiple of 256.
+/// Creates a pool over made-up addresses with nothing behind them, and stores it; null on failure. Regions lie `gap` bytes
+/// apart, a multiple of 256.
 ///
 /// # Safety
 /// `options` points to options; `pool` can be written.
@@ -116,16 +176,19 @@ pub unsafe extern "C" fn allotment_pool_create_address_space(
 ) -> Status {
     run(|| {
         // SAFETY: guaranteed by the caller.
-        let options = unsafe { options_for(options, pool)? };
+        let options = unsafe { options_without_source(options, pool)? };
         if !gap.is_multiple_of(GRANULE) {
             return Err(Failure::invalid(format!("gap {gap} is not a multiple of {GRANULE}")));
         }
-        create(AddressSpace::new(gap), options, pool)
+        // SAFETY: guaranteed by the caller.
+        unsafe { create(AddressSpace::new(gap), options, None, pool) }
     })
 }
 
 /// Destroys a pool: its wholly free regions go back to the source. A region with a live allocation stays reserved for
-/// ever, as its user may still access it. Open scopes end. Null is accepted.
+/// ever, as its user may still access it. Its scopes end, and are still to be closed. Null is accepted.
+///
+/// In a forked child the pool of a parent releases nothing, and no function of its source is called.
 ///
 /// # Safety
 /// `pool` is a pool that no thread uses now or later, or null.
@@ -134,7 +197,19 @@ pub unsafe extern "C" fn allotment_pool_destroy(pool: *mut Pool) -> Status {
     run(|| {
         if !pool.is_null() {
             // SAFETY: guaranteed by the caller; it came from `Box::into_raw`.
-            drop(unsafe { Box::from_raw(pool) });
+            let Pool { mut core, ownership } = *unsafe { Box::from_raw(pool) };
+            if core.is_inherited() {
+                if let Some(ownership) = ownership {
+                    ownership.set(false);
+                }
+                return Ok(());
+            }
+            // A call on a scope, or the thread that trims idle pools, has the pool for a moment. The caller may end what
+            // its source needs once this call has returned.
+            while let Err(shared) = Arc::try_unwrap(core) {
+                core = shared;
+                thread::yield_now();
+            }
         }
         Ok(())
     })
@@ -148,60 +223,4 @@ pub unsafe extern "C" fn allotment_pool_destroy(pool: *mut Pool) -> Status {
 pub unsafe extern "C" fn allotment_pool_close(pool: *const Pool) -> Status {
     // SAFETY: guaranteed by the caller.
     run(|| Ok(unsafe { core_of(pool)? }.close()?))
-}
-
-/// Releases all wholly free regions and stores their bytes. Over memory of this process, physical pages of other free
-/// memory go back to the system.
-///
-/// # Safety
-/// `pool` is a pool; `released` is null or can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn allotment_trim(pool: *const Pool, released: *mut u64) -> Status {
-    run(|| {
-        // SAFETY: guaranteed by the caller.
-        unsafe { store(released, core_of(pool)?.trim()?) };
-        Ok(())
-    })
-}
-
-/// Stores the current limit in bytes.
-///
-/// # Safety
-/// `pool` is a pool; `limit` is null or can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn allotment_limit(pool: *const Pool, limit: *mut u64) -> Status {
-    run(|| {
-        // SAFETY: guaranteed by the caller.
-        unsafe { store(limit, core_of(pool)?.limit()?) };
-        Ok(())
-    })
-}
-
-/// Changes the limit in bytes; with `trim` not 0, wholly free regions are released first if that is enough. Stores the
-/// released bytes.
-///
-/// # Safety
-/// `pool` is a pool; `released` is null or can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn allotment_set_limit(
-    pool: *const Pool,
-    limit: u64,
-    trim: i32,
-    released: *mut u64,
-) -> Status {
-    run(|| {
-        // SAFETY: guaranteed by the caller.
-        unsafe { store(released, core_of(pool)?.set_limit(limit, trim != 0, "allotment_set_limit")?) };
-        Ok(())
-    })
-}
-
-/// Turns growth on or off for later regions.
-///
-/// # Safety
-/// `pool` is a pool.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn allotment_set_growth(pool: *const Pool, growth: i32) -> Status {
-    // SAFETY: guaranteed by the caller.
-    run(|| Ok(unsafe { core_of(pool)? }.set_growth(growth != 0)?))
 }

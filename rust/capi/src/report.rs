@@ -1,13 +1,15 @@
 //! What a pool holds, and why it refuses: figures and JSON.
 
 use std::ffi::{CString, c_char};
+use std::mem::offset_of;
 use std::ptr;
 
 use allotment::OutOfMemory;
 use serde_json::{Value, json};
 
-use crate::pool::{Pool, core_of, store};
-use crate::status::{Failure, Status, null, run};
+use crate::pool::{Pool, core_of, require, store};
+use crate::status::{Failure, Status, run};
+use crate::versioned::{check_size, write_to};
 
 /// The counters of a pool at one moment, in bytes where nothing else is said. Later versions add fields at the end.
 #[repr(C)]
@@ -79,8 +81,11 @@ impl From<allotment::Stats> for PoolStats {
     }
 }
 
+/// The size of the first version of the counters, which ended with this field.
+const FIRST_VERSION: usize = offset_of!(PoolStats, num_refused) + size_of::<u64>();
+
 /// Stores the counters. `struct_size` is `sizeof(allotment_stats)`: a program that was compiled against an earlier
-/// version gets the fields of that version.
+/// version gets the fields of that version, and fields that this library does not know are 0.
 ///
 /// # Safety
 /// `pool` is a pool; `stats` points to that many writable bytes.
@@ -92,13 +97,12 @@ pub unsafe extern "C" fn allotment_stats_get(
 ) -> Status {
     run(|| {
         // SAFETY: guaranteed by the caller.
-        let current = PoolStats::from(unsafe { core_of(pool)? }.stats()?);
-        if stats.is_null() {
-            return Err(null("stats"));
-        }
-        let bytes = struct_size.min(size_of::<PoolStats>());
-        // SAFETY: the caller guarantees `struct_size` bytes, and the source has as many.
-        unsafe { stats.cast::<u8>().copy_from_nonoverlapping(ptr::from_ref(&current).cast(), bytes) };
+        let pool = unsafe { core_of(pool)? };
+        require(stats, "stats")?;
+        check_size(struct_size, FIRST_VERSION, "allotment_stats")?;
+        let current = PoolStats::from(pool.stats()?);
+        // SAFETY: guaranteed by the caller.
+        unsafe { write_to(stats, &current, struct_size) };
         Ok(())
     })
 }
@@ -114,27 +118,27 @@ pub unsafe extern "C" fn allotment_reset_peaks(pool: *const Pool) -> Status {
 }
 
 /// Stores all regions and chunks as JSON: `name`, `stats`, and `regions` with their `chunks`. The caller frees the
-/// text with `allotment_string_free`.
+/// text with `allotment_string_free`; null on failure.
 ///
 /// # Safety
 /// `pool` is a pool; `json` can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn allotment_snapshot_json(pool: *const Pool, json: *mut *mut c_char) -> Status {
-    run(|| {
-        // SAFETY: guaranteed by the caller.
-        let snapshot = unsafe { core_of(pool)? }.snapshot()?;
-        let text = serde_json::to_string(&snapshot).map_err(|error| Failure {
-            status: Status::AllotmentInternal,
-            text: error.to_string(),
-            refusal: None,
-        })?;
-        // SAFETY: guaranteed by the caller.
-        unsafe { store_text(json, text) }
-    })
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        store_json(pool, json, |pool| {
+            let snapshot = pool.snapshot()?;
+            serde_json::to_string(&snapshot).map_err(|error| Failure {
+                status: Status::AllotmentInternal,
+                text: error.to_string(),
+                refusal: None,
+            })
+        })
+    }
 }
 
-/// Stores why a request of `bytes` bytes would be refused now, as JSON; `null` if it would be served. The caller frees
-/// the text with `allotment_string_free`.
+/// Stores why a request of `bytes` bytes would be refused now, as JSON: the figures of the pool, the verdict and the advice;
+/// `null` if it would be served. The caller frees the text with `allotment_string_free`; null on failure.
 ///
 /// # Safety
 /// `pool` is a pool; `json` can be written.
@@ -144,27 +148,81 @@ pub unsafe extern "C" fn allotment_explain_json(
     bytes: u64,
     json: *mut *mut c_char,
 ) -> Status {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        store_json(pool, json, |pool| {
+            let refusal = pool.explain(bytes)?;
+            Ok(refusal.map_or(Value::Null, |refusal| refusal_json(&refusal)).to_string())
+        })
+    }
+}
+
+/// Stores whether a request of `bytes` bytes would be served now, as far as the source says what it has: 1 or 0. A closed
+/// pool serves nothing.
+///
+/// # Safety
+/// `pool` is a pool; `served` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn allotment_can_allocate(pool: *const Pool, bytes: u64, served: *mut i32) -> Status {
     run(|| {
         // SAFETY: guaranteed by the caller.
-        let refusal = unsafe { core_of(pool)? }.explain(bytes)?;
-        let text = refusal.map_or(Value::Null, |refusal| refusal_json(&refusal)).to_string();
-        // SAFETY: guaranteed by the caller.
-        unsafe { store_text(json, text) }
+        unsafe {
+            let pool = core_of(pool)?;
+            require(served, "served")?;
+            store(served, i32::from(pool.can_allocate(bytes)?));
+        }
+        Ok(())
     })
+}
+
+/// Checks all memory of a pool in guard mode, and stores the damage that no call has reported, as a JSON list: of each the
+/// `place`, the `address`, the `requested` bytes and the `id` of the allocation, the `offset` of the first damaged byte, and
+/// a `text`. Damage to live allocations is in it each time. The caller frees the text with `allotment_string_free`; null
+/// on failure.
+///
+/// # Safety
+/// `pool` is a pool; `json` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn allotment_inspect_json(pool: *const Pool, json: *mut *mut c_char) -> Status {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        store_json(pool, json, |pool| {
+            let damages = pool.inspect()?.into_iter().map(|damage| {
+                json!({
+                    "place": damage.place.as_str(),
+                    "address": damage.address,
+                    "requested": damage.requested,
+                    "id": damage.id,
+                    "offset": damage.offset,
+                    "text": damage.to_string(),
+                })
+            });
+            Ok(damages.collect::<Value>().to_string())
+        })
+    }
 }
 
 /// Stores a text that the caller frees.
 ///
 /// # Safety
-/// `out` is null or can be written.
-unsafe fn store_text(out: *mut *mut c_char, text: String) -> Result<(), Failure> {
-    if out.is_null() {
-        return Err(null("json"));
-    }
-    let text = CString::new(text).map_err(|_| Failure::invalid("a name contains a null byte"))?;
-    // SAFETY: guaranteed by the caller.
-    unsafe { store(out, text.into_raw()) };
-    Ok(())
+/// `pool` is null or a pool; `out` is null or can be written.
+unsafe fn store_json(
+    pool: *const Pool,
+    out: *mut *mut c_char,
+    make: impl FnOnce(&allotment::Pool) -> Result<String, Failure>,
+) -> Status {
+    run(|| {
+        require(out, "json")?;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            store(out, ptr::null_mut());
+            // JSON escapes null bytes.
+            let text = CString::new(make(core_of(pool)?)?)
+                .map_err(|_| Failure::invalid("a name contains a null byte"))?;
+            store(out, text.into_raw());
+        }
+        Ok(())
+    })
 }
 
 /// Returns the figures, the verdict and the advice of a refusal.
@@ -190,6 +248,9 @@ pub(crate) fn refusal_json(refusal: &OutOfMemory) -> Value {
         "largest_free": refusal.largest_free,
         "num_live": refusal.num_live,
         "verdict": refusal.verdict.as_str(),
+        "scope": refusal.scope_limit.as_ref().map(|scope| {
+            json!({ "name": scope.name, "limit": scope.limit, "live": scope.live })
+        }),
         "advice": advice.collect::<Vec<_>>(),
         "text": refusal.to_string(),
     })

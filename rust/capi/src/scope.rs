@@ -1,21 +1,29 @@
 //! Scopes: what a part of a program holds, and how much it may hold.
 
 use std::ffi::c_char;
-use std::sync::Arc;
+use std::ptr;
+use std::sync::{Arc, Weak};
 
 use allotment::ScopeStats;
 
-use crate::pool::{Pool, core_of, store};
+use crate::pool::{Pool, core_of, require, store};
 use crate::status::{Failure, Status, null, run, text_argument};
 
 /// A scope without a limit.
 pub const ALLOTMENT_NO_LIMIT: u64 = u64::MAX;
 
-/// An open scope of a pool. It keeps the pool's tables alive, and must be closed.
+/// An open scope of a pool, which `allotment_scope_close` frees. It ends with its pool: calls on it then return
+/// `ALLOTMENT_SCOPE_CLOSED`.
 #[derive(Debug)]
 pub struct Scope {
-    pool: Arc<allotment::Pool>,
+    pool: Weak<allotment::Pool>,
     inner: allotment::Scope,
+}
+
+impl Scope {
+    fn pool(&self) -> Result<Arc<allotment::Pool>, Failure> {
+        self.pool.upgrade().ok_or_else(closed)
+    }
 }
 
 /// The figures of a scope in bytes: requests rounded up to 256 bytes.
@@ -48,12 +56,13 @@ fn limit_of(bytes: u64) -> Option<u64> {
 }
 
 fn closed() -> Failure {
-    let text = "the scope is not open any more".to_owned();
+    let text = "the scope is not open any more: its pool has ended".to_owned();
     Failure { status: Status::AllotmentScopeClosed, text, refusal: None }
 }
 
-/// Opens a scope inside this thread's current one: allocations of this thread count for it. With `shared` not 0, it
-/// counts those of all threads that are in no scope of their own. `limit` bounds the bytes that it holds.
+/// Opens a scope inside this thread's current one, and stores it; null on failure. Later allocations of this thread count
+/// for it. With `shared` not 0, it counts those of all threads that are in no scope of their own. `limit` bounds the bytes
+/// that it holds; `ALLOTMENT_NO_LIMIT` for no limit. The name is copied.
 ///
 /// # Safety
 /// `pool` is a pool; `name` ends with a null byte; `scope` can be written.
@@ -66,15 +75,15 @@ pub unsafe extern "C" fn allotment_scope_open(
     scope: *mut *mut Scope,
 ) -> Status {
     run(|| {
+        require(scope, "scope")?;
         // SAFETY: guaranteed by the caller.
-        let (pool, name) = unsafe { (core_of(pool)?, text_argument(name, "name")?) };
-        let name = name.ok_or_else(|| null("name"))?;
-        if scope.is_null() {
-            return Err(null("scope"));
+        unsafe {
+            store(scope, ptr::null_mut());
+            let pool = core_of(pool)?;
+            let name = text_argument(name, "name")?.ok_or_else(|| null("name"))?;
+            let inner = pool.open_scope(name, limit_of(limit), shared != 0)?;
+            store(scope, Box::into_raw(Box::new(Scope { pool: Arc::downgrade(pool), inner })));
         }
-        let inner = pool.open_scope(name, limit_of(limit), shared != 0)?;
-        // SAFETY: guaranteed by the caller.
-        unsafe { store(scope, Box::into_raw(Box::new(Scope { pool: Arc::clone(pool), inner }))) };
         Ok(())
     })
 }
@@ -100,14 +109,16 @@ pub unsafe extern "C" fn allotment_scope_stats_get(
     run(|| {
         // SAFETY: guaranteed by the caller.
         let scope = unsafe { scope_of(scope)? };
-        let stats = scope.pool.scope_stats(scope.inner)?.ok_or_else(closed)?;
+        require(figures, "figures")?;
+        let stats = scope.pool()?.scope_stats(scope.inner)?.ok_or_else(closed)?;
         // SAFETY: guaranteed by the caller.
         unsafe { store(figures, stats.into()) };
         Ok(())
     })
 }
 
-/// Changes the limit of an open scope; `ALLOTMENT_NO_LIMIT` removes it.
+/// Changes the limit of an open scope; `ALLOTMENT_NO_LIMIT` removes it. A scope that holds more gets nothing more until it
+/// holds less.
 ///
 /// # Safety
 /// `scope` is a scope.
@@ -116,13 +127,13 @@ pub unsafe extern "C" fn allotment_scope_set_limit(scope: *const Scope, limit: u
     run(|| {
         // SAFETY: guaranteed by the caller.
         let scope = unsafe { scope_of(scope)? };
-        let is_open = scope.pool.set_scope_limit(scope.inner, limit_of(limit))?;
+        let is_open = scope.pool()?.set_scope_limit(scope.inner, limit_of(limit))?;
         if is_open { Ok(()) } else { Err(closed()) }
     })
 }
 
-/// Closes a scope from any thread, and stores its final figures. Its live allocations keep counting for the enclosing
-/// scopes. Null is accepted.
+/// Closes a scope from any thread, stores its final figures, and frees it, also on failure. Its live allocations keep
+/// counting for the enclosing scopes, and scopes inside it stay open. Null is accepted.
 ///
 /// # Safety
 /// `scope` is a scope, which is not used afterwards, or null; `figures` is null or can be written.
@@ -134,7 +145,7 @@ pub unsafe extern "C" fn allotment_scope_close(scope: *mut Scope, figures: *mut 
         }
         // SAFETY: guaranteed by the caller; it came from `Box::into_raw`.
         let scope = unsafe { Box::from_raw(scope) };
-        let stats = scope.pool.close_scope(scope.inner)?.ok_or_else(closed)?;
+        let stats = scope.pool()?.close_scope(scope.inner)?.ok_or_else(closed)?;
         // SAFETY: guaranteed by the caller.
         unsafe { store(figures, stats.into()) };
         Ok(())

@@ -2,10 +2,13 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use allotment::RegionSource;
-use allotment::source::{Grant, ReserveError};
+use allotment::source::{Grant, PageSource, ReserveError, SourceFailure};
+use allotment_host::HostAccessible;
 
+use crate::pages::Pages;
 use crate::status::{Failure, null};
 
 /// `reserve` granted a region.
@@ -13,16 +16,19 @@ pub const ALLOTMENT_GRANTED: i32 = 0;
 /// `reserve` does not have that many bytes; a smaller request may succeed.
 pub const ALLOTMENT_DECLINED: i32 = 1;
 
-/// A source of regions: functions that a pool calls from one thread at a time, and never while it holds its lock.
-/// They may free memory of the pool, and must not throw or jump out.
+/// A source of regions: functions that a pool calls from one thread at a time, which may be another one each time, and
+/// never while it holds its lock. They may free memory of the pool, and allocate what fits without growth; calls that
+/// wait for the source return `ALLOTMENT_INSIDE_SOURCE`. They must not throw, jump out, or destroy the pool. A forked
+/// child calls none of them for a pool of its parent.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Source {
     /// Passed to the functions. They may be called from any thread.
     pub context: *mut c_void,
     /// Reserves at least `bytes` bytes, a multiple of 256, at a multiple of `alignment`. Stores the first byte and the
-    /// length, both multiples of 256, and returns `ALLOTMENT_GRANTED`; or returns `ALLOTMENT_DECLINED`; or any other
-    /// number if it failed, which the error of the request names.
+    /// length, both multiples of 256, and returns `ALLOTMENT_GRANTED`; or returns `ALLOTMENT_DECLINED`, and the pool may
+    /// try with fewer bytes; or any other number if it failed, which the error of the request names. A grant that is
+    /// too short, or above the limit, is released at once.
     pub reserve: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -34,7 +40,8 @@ pub struct Source {
     >,
     /// Takes a region back: a former grant, or the span of several that were joined.
     pub release: Option<unsafe extern "C" fn(context: *mut c_void, address: u64, bytes: u64)>,
-    /// Called once, after all other calls, when the pool has ended. May be null.
+    /// Called once, after all other calls, when the pool has ended; regions that were not released have live
+    /// allocations. May be null.
     pub destroy: Option<unsafe extern "C" fn(context: *mut c_void)>,
     /// Not 0: a grant that starts where another ends may be joined to it.
     pub joins_regions: i32,
@@ -45,38 +52,59 @@ pub struct Source {
 
 /// A failure of a C source.
 #[derive(Debug)]
-struct SourceCode(i32);
+struct SourceCode {
+    function: &'static str,
+    code: i32,
+}
 
 impl std::fmt::Display for SourceCode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "its function reserve returned {}", self.0)
+        write!(f, "its function {} returned {}", self.function, self.code)
     }
 }
 
 impl std::error::Error for SourceCode {}
+
+/// Returns the failure of a function that returned an unknown number.
+pub(crate) fn failure(function: &'static str, code: i32) -> SourceFailure {
+    Arc::new(SourceCode { function, code })
+}
 
 type Reserve = unsafe extern "C" fn(*mut c_void, u64, u64, *mut u64, *mut u64) -> i32;
 type Release = unsafe extern "C" fn(*mut c_void, u64, u64);
 
 /// The functions of a source, checked.
 pub(crate) struct CSource {
-    context: *mut c_void,
+    pub(crate) context: *mut c_void,
     reserve: Reserve,
     release: Release,
     destroy: Option<unsafe extern "C" fn(*mut c_void)>,
     joins_regions: bool,
     starts_at_zero: bool,
+    pages: Option<Pages>,
+    is_owned: Ownership,
+}
+
+/// Whether the end of a source calls `destroy`: not before there is a pool, and not in a forked child.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ownership(Arc<AtomicBool>);
+
+impl Ownership {
+    pub(crate) fn set(&self, is_owned: bool) {
+        self.0.store(is_owned, Ordering::Release);
+    }
 }
 
 // SAFETY: the caller of `CSource::new` guarantees functions that may be called from any thread.
 unsafe impl Send for CSource {}
 
 impl CSource {
-    /// Checks and copies a source.
+    /// Checks and copies a source, which stays the caller's until [`Ownership::set`].
     ///
     /// # Safety
-    /// `source` is null or points to a source whose functions keep their contract until `destroy` is called.
-    pub(crate) unsafe fn new(source: *const Source) -> Result<Self, Failure> {
+    /// `source` is null or points to a source whose functions, and those of `pages`, keep their contract until `destroy`
+    /// is called.
+    pub(crate) unsafe fn new(source: *const Source, pages: Option<Pages>) -> Result<Self, Failure> {
         // SAFETY: guaranteed by the caller.
         let source = unsafe { source.as_ref() }.ok_or_else(|| null("source"))?;
         Ok(Self {
@@ -86,14 +114,45 @@ impl CSource {
             destroy: source.destroy,
             joins_regions: source.joins_regions != 0,
             starts_at_zero: source.starts_at_zero != 0,
+            pages,
+            is_owned: Ownership::default(),
         })
     }
 
-    /// Gives the source up without its end, as the caller keeps it.
-    pub(crate) fn keep(mut self) {
-        self.destroy = None;
+    pub(crate) fn ownership(&self) -> Ownership {
+        self.is_owned.clone()
+    }
+
+    /// Returns the functions for pages of a source that has them.
+    pub(crate) fn functions(&self) -> &Pages {
+        self.pages.as_ref().expect("a source with pages")
     }
 }
+
+/// A source of memory of this process.
+pub(crate) struct HostSource(CSource);
+
+impl HostSource {
+    /// # Safety
+    /// All memory that the source grants is memory of this process, which all threads may read and write until it is
+    /// released, and nothing else uses.
+    pub(crate) unsafe fn new(source: CSource) -> Self {
+        Self(source)
+    }
+}
+
+impl RegionSource for HostSource {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
+        self.0.reserve(bytes, alignment)
+    }
+
+    fn release(&mut self, region: Grant) {
+        self.0.release(region);
+    }
+}
+
+// SAFETY: the contract of `HostSource::new`.
+unsafe impl HostAccessible for HostSource {}
 
 impl RegionSource for CSource {
     fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
@@ -102,7 +161,7 @@ impl RegionSource for CSource {
         match unsafe { (self.reserve)(self.context, bytes, alignment, &raw mut address, &raw mut granted) } {
             ALLOTMENT_GRANTED => Ok(Grant { address, bytes: granted }),
             ALLOTMENT_DECLINED => Err(ReserveError::Declined),
-            code => Err(ReserveError::Failed(Arc::new(SourceCode(code)))),
+            code => Err(ReserveError::Failed(failure("reserve", code))),
         }
     }
 
@@ -118,11 +177,17 @@ impl RegionSource for CSource {
     fn starts_at_zero(&self) -> bool {
         self.starts_at_zero
     }
+
+    fn pages(&mut self) -> Option<&mut dyn PageSource> {
+        if self.pages.is_some() { Some(self) } else { None }
+    }
 }
 
 impl Drop for CSource {
     fn drop(&mut self) {
-        if let Some(destroy) = self.destroy {
+        if let Some(destroy) = self.destroy
+            && self.is_owned.0.load(Ordering::Acquire)
+        {
             // SAFETY: the contract of `CSource::new`; the last call.
             unsafe { destroy(self.context) }
         }

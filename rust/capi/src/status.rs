@@ -5,32 +5,35 @@ use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use allotment::{AllocError, FreeError, LimitError, OptionsError, OutOfMemory, ResizeError, Unusable};
+use allotment::{
+    AllocError, FreeError, LimitError, OptionsError, OutOfMemory, PauseError, ResizeError, Unusable,
+};
 
-/// The result of a call. Whatever is not `ALLOTMENT_OK` changed nothing, unless it says otherwise, and
-/// `allotment_last_error` describes it.
+/// The result of a call. A call with another result than `ALLOTMENT_OK` changed nothing, unless the result or the function
+/// says otherwise, and `allotment_last_error` describes it. Later versions add results.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// Done.
     AllotmentOk = 0,
-    /// No memory is available: `allotment_last_refusal_json` has the figures and what would help.
+    /// No memory is available: `allotment_last_refusal_json` has the figures of a refused request and what would help.
     AllotmentOutOfMemory = 1,
-    /// An argument is out of range, null, or not UTF-8.
+    /// An argument or an option is out of range, null, or not UTF-8.
     AllotmentInvalidArgument = 2,
     /// No allocation starts at the address: freed twice, or never of this pool.
     AllotmentNotAllocated = 3,
     /// An allocation cannot grow that far in place.
     AllotmentNoRoom = 4,
-    /// A request without growth or waiting could not be served now.
+    /// A call that does not wait could not be served now.
     AllotmentNotNow = 5,
-    /// The pool is closed.
+    /// The pool is closed, and takes no more requests.
     AllotmentClosed = 6,
     /// This process is a forked child of the one that made the pool.
     AllotmentForked = 7,
     /// The source of the regions failed, or granted a span that cannot be a region.
     AllotmentSourceFailed = 8,
-    /// Guard mode found a write outside of an allocation or after its free. A free was made nevertheless.
+    /// Guard mode found a write outside of an allocation or after its free. A free was made nevertheless; a request was
+    /// not served, and may be made again. Each damage is reported once.
     AllotmentDamaged = 9,
     /// The allocation is held by a buffer or a runtime.
     AllotmentPinned = 10,
@@ -40,6 +43,12 @@ pub enum Status {
     AllotmentScopeClosed = 12,
     /// The library failed: a bug of it, or of a source. The pool may be unusable.
     AllotmentInternal = 13,
+    /// The pool is paused, and none of its pages has memory.
+    AllotmentPaused = 14,
+    /// The system call `membarrier`, on which the pool's lock relies, was forbidden after the pool was made.
+    AllotmentBarrierForbidden = 15,
+    /// A file could not be opened, written or read.
+    AllotmentFileFailed = 16,
 }
 
 /// The error of a call: its status and its text.
@@ -66,6 +75,8 @@ impl From<Unusable> for Failure {
             Unusable::Closed => Status::AllotmentClosed,
             Unusable::Forked => Status::AllotmentForked,
             Unusable::InsideSource => Status::AllotmentInsideSource,
+            Unusable::Paused => Status::AllotmentPaused,
+            Unusable::BarrierForbidden => Status::AllotmentBarrierForbidden,
             _ => Status::AllotmentInternal,
         };
         Self::new(status, &error)
@@ -112,6 +123,20 @@ impl From<ResizeError> for Failure {
             ResizeError::NotAllocated { .. } => Status::AllotmentNotAllocated,
             ResizeError::Pinned { .. } => Status::AllotmentPinned,
             ResizeError::Unusable(unusable) => return unusable.into(),
+            _ => Status::AllotmentInternal,
+        };
+        Self::new(status, &error)
+    }
+}
+
+impl From<PauseError> for Failure {
+    fn from(error: PauseError) -> Self {
+        let status = match error {
+            PauseError::NotElastic => Status::AllotmentInvalidArgument,
+            PauseError::Content { .. } => Status::AllotmentFileFailed,
+            PauseError::AddressesLost | PauseError::SourceFailed(_) => Status::AllotmentSourceFailed,
+            PauseError::NoMemory { .. } => Status::AllotmentOutOfMemory,
+            PauseError::Unusable(unusable) => return unusable.into(),
             _ => Status::AllotmentInternal,
         };
         Self::new(status, &error)
@@ -174,14 +199,15 @@ fn store(failure: Failure) -> Status {
     status
 }
 
-/// Returns the text of this thread's last error; empty before the first. Valid until the thread's next failing call.
+/// Returns the text of this thread's last error, empty before the first; calls that succeed leave it. The library owns it: it
+/// is valid until the thread's next failing call, or its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn allotment_last_error() -> *const c_char {
     LAST_ERROR.try_with(|last| last.borrow().text.as_ptr()).unwrap_or(c"".as_ptr())
 }
 
 /// Returns the refusal of this thread's last error as JSON, which the caller frees with `allotment_string_free`: the
-/// figures of the pool, the verdict and the advice. Null if that error was none for lack of memory.
+/// figures of the pool, the verdict and the advice. Null if that error was no refused request.
 #[unsafe(no_mangle)]
 pub extern "C" fn allotment_last_refusal_json() -> *mut c_char {
     let text = catch_unwind(|| {

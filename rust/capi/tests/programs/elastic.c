@@ -1,0 +1,200 @@
+/* Elastic pools: over memory of this process, paused in memory and in a file, and over functions for pages of this
+ * program's own, which notes what has memory. */
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allotment.h"
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+
+static void must_at(int line, allotment_status status) {
+    if (status != ALLOTMENT_OK) {
+        fprintf(stderr, "line %d: %s\n", line, allotment_last_error());
+        exit(1);
+    }
+}
+#define MUST(call) must_at(__LINE__, call)
+
+static void pause_in(int32_t keep, const char *path) {
+    allotment_options options;
+    MUST(allotment_options_init(&options, sizeof options, 16 * MIB));
+    options.elastic = 1;
+    options.page_size = 64 * KIB;
+    allotment_pool *pool;
+    MUST(allotment_pool_create_host(&options, &pool));
+    allotment_allocation kept, freed;
+    MUST(allotment_allocate(pool, MIB, &kept));
+    MUST(allotment_allocate(pool, MIB, &freed));
+    memset((void *)(uintptr_t)kept.address, 7, MIB);
+    uint64_t bytes;
+    int32_t paused;
+    MUST(allotment_pause(pool, keep, path, &bytes));
+    assert(bytes == 2 * MIB);
+    MUST(allotment_is_paused(pool, &paused));
+    assert(paused == 1);
+    MUST(allotment_pause(pool, keep, path, &bytes));
+    assert(bytes == 0);
+    allotment_allocation none;
+    assert(allotment_allocate(pool, 1, &none) == ALLOTMENT_PAUSED);
+    assert(strstr(allotment_last_error(), "the pool is paused"));
+    MUST(allotment_free_allocation(pool, &freed));
+    MUST(allotment_resume(pool, &bytes));
+    assert(bytes == MIB);
+    MUST(allotment_is_paused(pool, &paused));
+    assert(paused == 0);
+    if (keep != ALLOTMENT_KEEP_NOTHING) assert(((const char *)(uintptr_t)kept.address)[MIB - 1] == 7);
+    MUST(allotment_free_allocation(pool, &kept));
+    MUST(allotment_trim_to(pool, 512 * KIB, &bytes));
+    assert(bytes == 512 * KIB);
+    MUST(allotment_trim(pool, &bytes));
+    assert(bytes == 512 * KIB);
+    MUST(allotment_pool_destroy(pool));
+}
+
+/* Addresses with a flag for each page that has memory, and the bytes of those. */
+#define PAGES 4096
+struct device {
+    uint64_t next, committed, capacity;
+    char has_memory[PAGES];
+    int ended, fails;
+    char content[PAGES];
+};
+
+static int32_t reserve(void *context, uint64_t bytes, uint64_t alignment, uint64_t *address, uint64_t *granted) {
+    (void)context, (void)bytes, (void)alignment, (void)address, (void)granted;
+    return 77; /* An elastic pool reserves addresses alone. */
+}
+
+static void release(void *context, uint64_t address, uint64_t bytes) {
+    (void)context, (void)address, (void)bytes;
+    abort();
+}
+
+static int32_t reserve_addresses(void *context, uint64_t bytes, uint64_t page_size, uint64_t *address) {
+    struct device *device = context;
+    device->next = (device->next + page_size - 1) / page_size * page_size;
+    if (device->next + bytes > PAGES * 4 * KIB) return ALLOTMENT_DECLINED;
+    *address = device->next;
+    device->next += bytes;
+    return ALLOTMENT_GRANTED;
+}
+
+static void release_addresses(void *context, uint64_t address, uint64_t bytes) {
+    struct device *device = context;
+    for (uint64_t at = address; at < address + bytes; at += 4 * KIB) assert(!device->has_memory[at / (4 * KIB)]);
+}
+
+static int32_t set(struct device *device, uint64_t address, uint64_t bytes, char has_memory) {
+    if (device->fails) return device->fails;
+    if (has_memory && device->committed + bytes > device->capacity) return ALLOTMENT_DECLINED;
+    for (uint64_t at = address; at < address + bytes; at += 4 * KIB) {
+        assert(device->has_memory[at / (4 * KIB)] == !has_memory);
+        device->has_memory[at / (4 * KIB)] = has_memory;
+    }
+    device->committed += has_memory ? bytes : (uint64_t)0 - bytes;
+    return ALLOTMENT_GRANTED;
+}
+
+static int32_t commit(void *context, uint64_t address, uint64_t bytes) { return set(context, address, bytes, 1); }
+static int32_t decommit(void *context, uint64_t address, uint64_t bytes) { return set(context, address, bytes, 0); }
+static int32_t read_byte(void *context, uint64_t address, void *into, size_t bytes) {
+    memset(into, ((struct device *)context)->content[address / (4 * KIB)], bytes);
+    return ALLOTMENT_GRANTED;
+}
+static int32_t write_byte(void *context, uint64_t address, const void *from, size_t bytes) {
+    (void)bytes;
+    ((struct device *)context)->content[address / (4 * KIB)] = *(const char *)from;
+    return ALLOTMENT_GRANTED;
+}
+static void destroy(void *context) { ((struct device *)context)->ended = 1; }
+
+static void own_pages(void) {
+    static struct device device;
+    device.next = MIB;
+    device.capacity = MIB;
+    allotment_source source = {.context = &device, .reserve = reserve, .release = release, .destroy = destroy};
+    allotment_page_source pages = {.struct_size = sizeof pages,
+                                   .granule = 4 * KIB,
+                                   .reserve_addresses = reserve_addresses,
+                                   .release_addresses = release_addresses,
+                                   .commit = commit};
+    allotment_options options;
+    MUST(allotment_options_init(&options, sizeof options, 2 * MIB));
+    options.elastic = 1;
+    allotment_pool *pool;
+    /* A pool that is not made leaves the source to its caller. */
+    assert(allotment_pool_create(&options, &source, &pool) == ALLOTMENT_INVALID_ARGUMENT);
+    assert(strstr(allotment_last_error(), "cannot commit memory page by page") && !device.ended && !pool);
+    options.pages = &pages;
+    assert(allotment_pool_create(&options, &source, &pool) == ALLOTMENT_INVALID_ARGUMENT);
+    assert(strstr(allotment_last_error(), "pages->decommit is null") && !device.ended);
+    pages.decommit = decommit, pages.granule = 5000;
+    assert(allotment_pool_create(&options, &source, &pool) == ALLOTMENT_INVALID_ARGUMENT);
+    assert(strstr(allotment_last_error(), "pages->granule 5000 is not a power of two"));
+    pages.granule = 4 * KIB, pages.struct_size = 0;
+    assert(allotment_pool_create(&options, &source, &pool) == ALLOTMENT_INVALID_ARGUMENT);
+    assert(strstr(allotment_last_error(), "struct_size 0 is not sizeof(allotment_page_source)"));
+    pages.struct_size = sizeof pages;
+
+    MUST(allotment_pool_create(&options, &source, &pool));
+    allotment_allocation large, small;
+    MUST(allotment_allocate(pool, 900 * KIB, &large));
+    assert(device.committed == 900 * KIB);
+    /* The device has less than the limit. */
+    assert(allotment_allocate(pool, 200 * KIB, &small) == ALLOTMENT_OUT_OF_MEMORY);
+    char *json = allotment_last_refusal_json();
+    assert(strstr(json, "\"verdict\":\"source\""));
+    allotment_string_free(json);
+    MUST(allotment_allocate(pool, 10 * KIB, &small));
+    assert(device.committed == 912 * KIB);
+    /* Without a function that reads there is no pause that keeps the content; nothing has changed. */
+    device.content[large.address / (4 * KIB)] = 9;
+    assert(allotment_pause(pool, ALLOTMENT_KEEP_IN_MEMORY, NULL, NULL) == ALLOTMENT_SOURCE_FAILED);
+    assert(strstr(allotment_last_error(), "its function read is null") && device.committed == 912 * KIB);
+    MUST(allotment_pause(pool, ALLOTMENT_KEEP_NOTHING, NULL, NULL));
+    assert(device.committed == 0);
+    /* Nor is there a resume while the device has no memory. */
+    device.capacity = 0;
+    assert(allotment_resume(pool, NULL) == ALLOTMENT_OUT_OF_MEMORY && !allotment_last_refusal_json());
+    device.capacity = MIB;
+    MUST(allotment_resume(pool, NULL));
+    device.fails = 5;
+    uint64_t released;
+    MUST(allotment_free_allocation(pool, &large));
+    allotment_allocation other;
+    assert(allotment_allocate(pool, 1500 * KIB, &other) == ALLOTMENT_SOURCE_FAILED);
+    assert(strstr(allotment_last_error(), "the region source failed: its function decommit returned 5"));
+    device.fails = 0;
+    MUST(allotment_free_allocation(pool, &small));
+    MUST(allotment_trim(pool, &released));
+    assert(device.committed == 0);
+    MUST(allotment_pool_destroy(pool));
+    assert(device.ended);
+
+    /* The content of pages that have their functions is kept. */
+    pages.read = read_byte, pages.write = write_byte;
+    MUST(allotment_pool_create(&options, &source, &pool));
+    MUST(allotment_allocate(pool, 4 * KIB, &small));
+    char *content = &device.content[small.address / (4 * KIB)];
+    *content = 9;
+    MUST(allotment_pause(pool, ALLOTMENT_KEEP_IN_MEMORY, NULL, NULL));
+    *content = 0;
+    MUST(allotment_resume(pool, NULL));
+    assert(*content == 9);
+    MUST(allotment_free_allocation(pool, &small));
+    MUST(allotment_pool_destroy(pool));
+}
+
+int main(int argc, char **argv) {
+    assert(argc == 2);
+    pause_in(ALLOTMENT_KEEP_NOTHING, NULL);
+    pause_in(ALLOTMENT_KEEP_IN_MEMORY, NULL);
+    pause_in(ALLOTMENT_KEEP_IN_FILE, argv[1]);
+    own_pages();
+    puts("paused and resumed");
+    return 0;
+}
