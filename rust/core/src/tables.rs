@@ -13,7 +13,7 @@ use core::num::NonZeroU64;
 use crate::bins::Bins;
 use crate::bins::free_list::FreeChunk;
 use crate::chunk::live::LiveTable;
-use crate::chunk::region::Regions;
+use crate::chunk::region::{RegionId, Regions};
 use crate::chunk::{Chunk, ChunkTable, Handle};
 use crate::policy::SplitRule;
 use crate::policy::growth::Growth;
@@ -34,6 +34,14 @@ use following::Follower;
 pub(crate) use free_plan::FreePlan;
 pub(crate) use request::ChunkRequest;
 pub(crate) use resizing::Tail;
+
+/// What a block knows of the chunk that it was given.
+pub(crate) struct Placed {
+    pub(crate) address: u64,
+    pub(crate) size: NonZeroU64,
+    pub(crate) id: u64,
+    pub(crate) region: RegionId,
+}
 
 /// A served request: address, chunk size, requested size and id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +162,18 @@ impl Tables {
         Some(self.allocation(request, taken))
     }
 
+    /// Serves a request of `bytes` bytes in a chunk of at least `needed` bytes, at any granule, inside its caller; returns
+    /// its region, too.
+    #[inline(always)]
+    pub(crate) fn try_place(&mut self, bytes: u64, needed: u64) -> Option<Placed> {
+        let (address, size) = if GRANULE > self.largest_plain_alignment {
+            self.take_specially(bytes, needed, GRANULE)?
+        } else {
+            self.take(bytes, needed)?
+        };
+        Some(Placed { address, size, id: self.counters.allocs(), region: self.regions.region_of(address) })
+    }
+
     /// Takes an aligned chunk, one with pages, or a planned one.
     // The numbers are passed in registers, a request would be passed in memory.
     #[inline(never)]
@@ -229,6 +249,12 @@ impl Tables {
     ///
     /// Returns `None`, without any change, if no chunk in use starts there or `target` does not match it.
     pub(crate) fn free(&mut self, address: u64, target: FreeTarget) -> Option<()> {
+        self.free_inline(address, target)
+    }
+
+    /// Does the same inside its caller, which then saves registers once.
+    #[inline(always)]
+    pub(crate) fn free_inline(&mut self, address: u64, target: FreeTarget) -> Option<()> {
         let handle = self.live.remove(&mut self.chunks, address, target)?;
         self.free_removed(handle);
         Some(())
