@@ -50,7 +50,8 @@ const MIXES: [Mix; 5] = [
 
 fn main() {
     let mut contenders = peers::contenders();
-    contenders.retain(|contender| contender.has_limit);
+    // Blocks are in the same places as allocations.
+    contenders.retain(|contender| contender.has_limit && contender.name != peers::BLOCKS);
     let theirs = contenders.iter().position(|contender| contender.name == peers::TENSORFLOW);
     contenders.push(Contender {
         name: "ours, fragmentation_fraction just above 0",

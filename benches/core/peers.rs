@@ -25,7 +25,7 @@ const MOST_CHUNKS: u32 = 1 << 22;
 /// An allocator under comparison.
 pub(crate) trait Peer {
     /// The value that its free takes.
-    type Block: Copy;
+    type Block;
 
     /// Allocates at least `bytes` bytes; `None` if it refuses.
     fn allocate(&mut self, bytes: u64) -> Option<Self::Block>;
@@ -80,6 +80,9 @@ pub(crate) struct Contender {
 /// The name of TensorFlow's allocator among the contenders.
 pub(crate) const TENSORFLOW: &str = "TensorFlow";
 
+/// The name of our pool by its blocks, which free themselves, among the contenders.
+pub(crate) const BLOCKS: &str = "ours, `Block`";
+
 /// Returns all contenders; without TensorFlow's allocator, and with a line that says so, where its driver is missing.
 pub(crate) fn contenders() -> Vec<Contender> {
     let is_there = crate::table::is_there("TensorFlow's allocator", &crate::reference::availability());
@@ -94,8 +97,9 @@ impl Contender {
 }
 
 /// Our pool, TensorFlow's allocator, and the others.
-const ALL: [Contender; 9] = [
+const ALL: [Contender; 10] = [
     Contender { name: "ours", has_limit: true, make: |limit| Box::new(Held::new(Ours::new(limit))) },
+    Contender { name: BLOCKS, has_limit: true, make: |limit| Box::new(Held::new(Blocks::new(limit))) },
     Contender { name: TENSORFLOW, has_limit: true, make: |limit| Box::new(tensorflow(limit)) },
     Contender { name: "BTreeSet", has_limit: true, make: |limit| Box::new(Held::new(TreeSet::new(limit))) },
     Contender { name: "offset-allocator", has_limit: true, make: |limit| Box::new(Held::new(offset(limit))) },
@@ -123,7 +127,7 @@ impl<P: Peer> Held<P> {
 
     fn make_room(&mut self, script: &Script) {
         let slots = script.slots.max(self.slots.len());
-        self.slots.resize(slots, None);
+        self.slots.resize_with(slots, || None);
     }
 
     /// Plays an event; returns whether it was served.
@@ -132,8 +136,9 @@ impl<P: Peer> Held<P> {
         match event {
             Event::Allocate { slot, bytes } => {
                 let block = self.peer.allocate(bytes);
+                let is_served = block.is_some();
                 self.slots[slot as usize] = block;
-                block.is_some()
+                is_served
             }
             Event::Free { slot } => {
                 let block = self.slots[slot as usize].take().expect("a script frees what it holds");
@@ -195,6 +200,39 @@ impl Peer for Ours {
 
     fn free(&mut self, address: u64) {
         self.0.free(address).expect("a live allocation");
+    }
+}
+
+/// Our pool by its blocks. They borrow it.
+struct Blocks {
+    pool: &'static Pool,
+    owned: *mut Pool,
+}
+
+impl Blocks {
+    fn new(limit: u64) -> Self {
+        let owned = Box::into_raw(Box::new(Ours::new(limit).0));
+        // SAFETY: it is not freed before `Blocks` is dropped, and `Held` drops its blocks first.
+        Self { pool: unsafe { &*owned }, owned }
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        // SAFETY: it came from `Box::into_raw`, and no block is left.
+        drop(unsafe { Box::from_raw(self.owned) });
+    }
+}
+
+impl Peer for Blocks {
+    type Block = allotment::Block<&'static Pool>;
+
+    fn allocate(&mut self, bytes: u64) -> Option<Self::Block> {
+        self.pool.block(bytes).ok()
+    }
+
+    fn free(&mut self, block: Self::Block) {
+        drop(block);
     }
 }
 
