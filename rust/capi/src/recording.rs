@@ -67,10 +67,12 @@ impl Recording {
 impl Taken {
     fn event(&mut self, event: PoolEvent) -> Event {
         let PoolEvent { kind, nanoseconds, id, bytes, thread, tag, .. } = event;
-        let kind = match kind {
-            EventKind::Allocated => ALLOTMENT_EVENT_ALLOCATED,
-            EventKind::Freed => ALLOTMENT_EVENT_FREED,
-            _ => ALLOTMENT_EVENT_REFUSED,
+        let kind = if kind == EventKind::Allocated {
+            ALLOTMENT_EVENT_ALLOCATED
+        } else if kind == EventKind::Freed {
+            ALLOTMENT_EVENT_FREED
+        } else {
+            ALLOTMENT_EVENT_REFUSED
         };
         let tag = tag.map_or(ptr::null(), |tag| {
             // Tags of this library have no null bytes.
