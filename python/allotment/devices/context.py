@@ -149,7 +149,11 @@ class Context(Flags):
             state = self._state
             if state is None:
                 self._simulated_gpus = sizes
-            elif (state.configuration.settings.simulated_gpus or ()) != sizes:
+                return
+            simulated = state.configuration.settings.simulated_gpus or ()
+            # No simulated GPU is not no GPU: there may be real ones, or devices of OpenCL.
+            has_others = not simulated and any(one.gpu is not None for one in state.configuration.physical)
+            if simulated != sizes or has_others:
                 raise RuntimeError(
                     f"simulate_gpus({gpus!r}) comes too late: the first question about devices was "
                     f"{state.asked_by}. Make this call before that one."

@@ -23,6 +23,8 @@ from support.child import run_program
 from support.devices import MIB, gpus, pools, split
 from support.guests.opencl import pyopencl, pyopencl_with_kernels
 
+pytestmark = pytest.mark.not_opencl("these tests ask for devices of OpenCL by themselves")
+
 DOUBLES = "kernel void doubles(global float *x) { x[get_global_id(0)] = 2 * get_global_id(0); }"
 DEVICES = "ALLOTMENT_OPENCL_DEVICES"
 
@@ -171,6 +173,12 @@ def test_simulated_gpus_beside_it_are_an_error_and_those_of_a_program_come_first
         allotment.testing.simulate_gpus("2:64MiB")
         assert len(gpus()) == 2
         assert tf.config.experimental.get_device_details(gpus()[0])["simulated"]
+    # Also beside a number of simulated GPUs that is 0.
+    for simulated in ({}, {"ALLOTMENT_SIMULATED_GPUS": "0"}):
+        with opencl("0:64MiB", **simulated):
+            assert len(gpus()) == 1
+            with pytest.raises(RuntimeError, match=r"simulate_gpus\('0'\) comes too late"):
+                allotment.testing.simulate_gpus(0)
     with (
         runtime("1:64MiB", **{DEVICES: "0"}),
         pytest.raises(

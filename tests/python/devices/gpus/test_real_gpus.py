@@ -67,6 +67,37 @@ def test_real_and_simulated_gpus_never_mix(gpus: str) -> None:
     )
 
 
+def test_that_none_are_simulated_is_no_answer_to_real_ones_that_are_listed() -> None:
+    check(
+        run_on_stand_in(
+            """
+            import allotment
+            import allotment.tf as tf
+            assert len(tf.config.list_physical_devices("GPU")) == 1
+            for none in (0, "0"):
+                try:
+                    allotment.testing.simulate_gpus(none)
+                except RuntimeError as error:
+                    assert "simulate_gpus('0') comes too late" in str(error), error
+                else:
+                    raise AssertionError("a real GPU is listed")
+            assert len(tf.config.list_physical_devices("GPU")) == 1
+            """
+        )
+    )
+    check(
+        run_on_stand_in(
+            """
+            import allotment
+            import allotment.tf as tf
+            allotment.testing.simulate_gpus(0)
+            assert tf.config.list_physical_devices("GPU") == []
+            allotment.testing.simulate_gpus(0)
+            """
+        )
+    )
+
+
 def test_limits_are_of_free_memory_and_pools_take_it_from_the_driver() -> None:
     check(
         run_on_stand_in(
