@@ -101,6 +101,7 @@ def test_a_prefix_must_be_an_identifier_s() -> None:
 
 
 @pytest.mark.simulated_gpus("cards have names of their own")
+@pytest.mark.not_opencl("cards have names of their own")
 def test_b018_numbers_are_those_of_the_mask(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

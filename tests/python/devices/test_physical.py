@@ -8,6 +8,7 @@ from support.devices import MIB, fresh, next_line, run_on_gpus
 
 
 @pytest.mark.simulated_gpus("the details are the driver's")
+@pytest.mark.not_opencl("the details are those of OpenCL's device")
 def test_details_of_a_simulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh(monkeypatch, "1:64MiB")
     cpu, gpu = tf.config.list_physical_devices()
