@@ -1,8 +1,8 @@
 /* A program that makes the same requests in each step: its events are recorded once, a plan of all addresses is made of
  * them, and a pool in the smallest arena follows it.
  *
- * With the name of a file it also writes the recorded events there, as a log that `allotment replay` and `allotment plan`
- * read.
+ * With the name of a file it also writes the recorded events there, as a log that `allotment replay` and
+ * `allotment plan` read.
  */
 
 #include <assert.h>
@@ -64,9 +64,9 @@ static void write_log(const char *path, const allotment_event *events, size_t co
     fprintf(file, "Thread,Time,Action,Pointer,Size,Stream\n");
     for (size_t at = 0; at < count; ++at) {
         uint64_t us = events[at].nanoseconds / 1000, s = us / 1000000;
-        fprintf(file, "%" PRIu32 ",%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ".%06" PRIu64 ",%s,0x%" PRIx64 ",%" PRIu64 ",0\n",
-                events[at].thread, s / 3600 % 24, s / 60 % 60, s % 60, us % 1000000, ACTIONS[events[at].kind],
-                events[at].id, events[at].bytes);
+        fprintf(file, "%" PRIu32 ",%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ".%06" PRIu64, events[at].thread,
+                s / 3600 % 24, s / 60 % 60, s % 60, us % 1000000);
+        fprintf(file, ",%s,0x%" PRIx64 ",%" PRIu64 ",0\n", ACTIONS[events[at].kind], events[at].id, events[at].bytes);
     }
     fclose(file);
 }

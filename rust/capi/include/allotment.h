@@ -42,8 +42,8 @@
 // A full recording keeps what it has, and counts new events as lost.
 #define ALLOTMENT_KEEP_FIRST_EVENTS 1
 
-// An allocation was made, or was live when the recording began. One that is resized is freed and made anew, under the same
-// number.
+// An allocation was made, or was live when the recording began. One that is resized is freed and made anew, under the
+// same number.
 #define ALLOTMENT_EVENT_ALLOCATED 1
 
 // An allocation was freed.
@@ -61,8 +61,8 @@
 // `reserve` does not have that many bytes; a smaller request may succeed.
 #define ALLOTMENT_DECLINED 1
 
-// The result of a call. A call with another result than `ALLOTMENT_OK` changed nothing, unless the result or the function
-// says otherwise, and `allotment_last_error` describes it. Later versions add results.
+// The result of a call. A call with another result than `ALLOTMENT_OK` changed nothing, unless the result or the
+// function says otherwise, and `allotment_last_error` describes it. Later versions add results.
 typedef enum allotment_status {
   // Done.
   ALLOTMENT_OK = 0,
@@ -111,8 +111,8 @@ typedef struct allotment_recording allotment_recording;
 // `ALLOTMENT_SCOPE_CLOSED`.
 typedef struct allotment_scope allotment_scope;
 
-// An allocation. A request of zero bytes is served with size, requested bytes and number 0 and an address of no memory: 0,
-// or `UINT64_MAX` over a source that starts at 0. A free of it does nothing.
+// An allocation. A request of zero bytes is served with size, requested bytes and number 0 and an address of no
+// memory: 0, or `UINT64_MAX` over a source that starts at 0. A free of it does nothing.
 typedef struct allotment_allocation {
   // The first byte, a multiple of 256 and of the alignment; the argument of a free.
   uint64_t address;
@@ -137,10 +137,11 @@ typedef struct allotment_plan_buffer {
   uint64_t offset;
 } allotment_plan_buffer;
 
-// What a source of an elastic pool has beside `reserve` and `release`: functions that reserve addresses without memory,
-// and commit memory to pages of them. `context` is that of the source. Spans are multiples of the pool's page size and
-// lie in one range. A function that does not return `ALLOTMENT_GRANTED` has changed nothing: `ALLOTMENT_DECLINED` where
-// memory or addresses are missing, any other number for a failure, which the error of the call names.
+// What a source of an elastic pool has beside `reserve` and `release`: functions that reserve addresses without
+// memory, and commit memory to pages of them. `context` is that of the source. Spans are multiples of the pool's page
+// size and lie in one range. A function that does not return `ALLOTMENT_GRANTED` has changed nothing:
+// `ALLOTMENT_DECLINED` where memory or addresses are missing, any other number for a failure, which the error of the
+// call names.
 //
 // Set all of it to 0 first. Later versions add fields at the end.
 typedef struct allotment_page_source {
@@ -210,8 +211,8 @@ typedef struct allotment_options {
   const struct allotment_plan_buffer *plan;
   // The number of buffers in `plan`.
   size_t plan_length;
-  // The alignment of the plan in bytes, a power of two from 256 on: offsets are multiples of it, and sizes are rounded
-  // up to it. 0, the default, means 256.
+  // The alignment of the plan in bytes, a power of two from 256 on: offsets are multiples of it, and sizes are
+  // rounded up to it. 0, the default, means 256.
   uint64_t plan_alignment;
   // Functions of the caller's source for an elastic pool; null, the default: it has whole regions only. For
   // `allotment_pool_create`.
@@ -219,8 +220,8 @@ typedef struct allotment_options {
   // Not 0: the memory of the caller's source is memory of this process, which the pool may read and write, as guard
   // mode does. 0 by default. For `allotment_pool_create`.
   int32_t source_is_host_memory;
-  // After about this many seconds without an allocation and a free, a thread of the library trims the pool, once until
-  // its next use. 0, the default: never.
+  // After about this many seconds without an allocation and a free, a thread of the library trims the pool, once
+  // until its next use. 0, the default: never.
   double idle_trim_seconds;
 } allotment_options;
 
@@ -232,9 +233,9 @@ typedef struct allotment_source {
   // Passed to the functions. They may be called from any thread.
   void *context;
   // Reserves at least `bytes` bytes, a multiple of 256, at a multiple of `alignment`. Stores the first byte and the
-  // length, both multiples of 256, and returns `ALLOTMENT_GRANTED`; or returns `ALLOTMENT_DECLINED`, and the pool may
-  // try with fewer bytes; or any other number if it failed, which the error of the request names. A grant that is
-  // too short, or above the limit, is released at once.
+  // length, both multiples of 256, and returns `ALLOTMENT_GRANTED`; or returns `ALLOTMENT_DECLINED`, and the pool
+  // may try with fewer bytes; or any other number if it failed, which the error of the request names. A grant that
+  // is too short, or above the limit, is released at once.
   int32_t (*reserve)(void *context,
                      uint64_t bytes,
                      uint64_t alignment,
@@ -333,12 +334,12 @@ extern "C" {
 // Returns the version of the library that runs: major * 65536 + minor * 256 + patch.
 uint32_t allotment_version(void);
 
-// Marks this process as a forked child: pools of its parent return `ALLOTMENT_FORKED` from then on, and release nothing.
-// Call it in the child before any other call, for instance by `pthread_atfork`.
+// Marks this process as a forked child: pools of its parent return `ALLOTMENT_FORKED` from then on, and release
+// nothing. Call it in the child before any other call, for instance by `pthread_atfork`.
 void allotment_entered_child(void);
 
-// Allocates at least `bytes` bytes at a multiple of 256, and stores the allocation. On failure, as in all functions that
-// allocate, nothing is stored.
+// Allocates at least `bytes` bytes at a multiple of 256, and stores the allocation. On failure, as in all functions
+// that allocate, nothing is stored.
 //
 // # Safety
 // `pool` is a pool; `allocation` can be written.
@@ -355,8 +356,8 @@ enum allotment_status allotment_allocate_aligned(const struct allotment_pool *po
                                                  uint64_t alignment,
                                                  struct allotment_allocation *allocation);
 
-// Allocates like `allotment_allocate_aligned`, under a tag that reports name, in every pool; null for the thread's own.
-// Copied.
+// Allocates like `allotment_allocate_aligned`, under a tag that reports name, in every pool; null for the thread's
+// own. Copied.
 //
 // # Safety
 // `pool` is a pool; `tag` is null or ends with a null byte; `allocation` can be written.
@@ -388,24 +389,25 @@ enum allotment_status allotment_free(const struct allotment_pool *pool, uint64_t
 enum allotment_status allotment_free_allocation(const struct allotment_pool *pool,
                                                 const struct allotment_allocation *allocation);
 
-// Frees exactly this allocation without waiting, even for the pool's lock; `ALLOTMENT_NOT_NOW` if another thread holds it.
+// Frees exactly this allocation without waiting, even for the pool's lock; `ALLOTMENT_NOT_NOW` if another thread holds
+// it.
 //
 // # Safety
 // `pool` is a pool; `allocation` points to an allocation.
 enum allotment_status allotment_try_free(const struct allotment_pool *pool,
                                          const struct allotment_allocation *allocation);
 
-// Frees exactly this allocation without waiting: if another thread holds the pool's lock, the next call on the pool frees
-// it. For finalisers, and code that must not wait. An allocation that was freed before is no error.
+// Frees exactly this allocation without waiting: if another thread holds the pool's lock, the next call on the pool
+// frees it. For finalisers, and code that must not wait. An allocation that was freed before is no error.
 //
 // # Safety
 // `pool` is a pool; `allocation` points to an allocation.
 enum allotment_status allotment_free_deferred(const struct allotment_pool *pool,
                                               const struct allotment_allocation *allocation);
 
-// Changes the allocation at `address` to `bytes` bytes, at least 1, without moving it: grows into the free memory after
-// it, or gives its tail back. Stores it as it is then, under the same number. `ALLOTMENT_NO_ROOM` if it cannot grow that
-// far, or a limit of a scope forbids it: it is as it was, and nothing is stored.
+// Changes the allocation at `address` to `bytes` bytes, at least 1, without moving it: grows into the free memory
+// after it, or gives its tail back. Stores it as it is then, under the same number. `ALLOTMENT_NO_ROOM` if it cannot
+// grow that far, or a limit of a scope forbids it: it is as it was, and nothing is stored.
 //
 // # Safety
 // `pool` is a pool; `allocation` is null or can be written.
@@ -436,8 +438,9 @@ enum allotment_status allotment_set_tag(const char *tag);
 // `pool` is a pool; `limit` can be written.
 enum allotment_status allotment_limit(const struct allotment_pool *pool, uint64_t *limit);
 
-// Changes the limit in bytes. It cannot be lower than the reserved bytes: that is `ALLOTMENT_INVALID_ARGUMENT`, and changes
-// nothing. With `trim` not 0, wholly free regions are released first if that is enough. Stores the released bytes.
+// Changes the limit in bytes. It cannot be lower than the reserved bytes: that is `ALLOTMENT_INVALID_ARGUMENT`, and
+// changes nothing. With `trim` not 0, wholly free regions are released first if that is enough. Stores the released
+// bytes.
 //
 // # Safety
 // `pool` is a pool; `released` is null or can be written.
@@ -480,9 +483,9 @@ enum allotment_status allotment_trim_to(const struct allotment_pool *pool,
 // bytes. Nothing may use the allocations until `allotment_resume`. Meanwhile requests return `ALLOTMENT_PAUSED`; frees
 // and `allotment_pool_close` work. A pool that is paused already stays as it is, and 0 is stored.
 //
-// `keep` says where the content of the allocations is meanwhile: `ALLOTMENT_KEEP_NOTHING`, `ALLOTMENT_KEEP_IN_MEMORY`, or
-// `ALLOTMENT_KEEP_IN_FILE` with the path of a file, which is made or replaced and belongs to the pool until the resume;
-// `path` is null otherwise. On failure the pool is not paused.
+// `keep` says where the content of the allocations is meanwhile: `ALLOTMENT_KEEP_NOTHING`, `ALLOTMENT_KEEP_IN_MEMORY`,
+// or `ALLOTMENT_KEEP_IN_FILE` with the path of a file, which is made or replaced and belongs to the pool until the
+// resume; `path` is null otherwise. On failure the pool is not paused.
 //
 // # Safety
 // `pool` is a pool; `path` is null or ends with a null byte; `released` is null or can be written.
@@ -491,9 +494,9 @@ enum allotment_status allotment_pause(const struct allotment_pool *pool,
                                       const char *path,
                                       uint64_t *released);
 
-// Fetches the memory of a paused pool back, at the same addresses and with the kept content, and stores its bytes. Does
-// nothing if the pool is not paused. On failure, as `ALLOTMENT_OUT_OF_MEMORY` of a source with too little memory, the
-// pool stays paused and the content is kept.
+// Fetches the memory of a paused pool back, at the same addresses and with the kept content, and stores its bytes.
+// Does nothing if the pool is not paused. On failure, as `ALLOTMENT_OUT_OF_MEMORY` of a source with too little memory,
+// the pool stays paused and the content is kept.
 //
 // # Safety
 // `pool` is a pool; `committed` is null or can be written.
@@ -541,16 +544,16 @@ enum allotment_status allotment_pool_create(const struct allotment_options *opti
                                             const struct allotment_source *source,
                                             struct allotment_pool **pool);
 
-// Creates a pool over memory of this process, and stores it; null on failure. The memory is readable, writable, and zero
-// at first. Reserving takes address space only.
+// Creates a pool over memory of this process, and stores it; null on failure. The memory is readable, writable, and
+// zero at first. Reserving takes address space only.
 //
 // # Safety
 // `options` points to options; `pool` can be written.
 enum allotment_status allotment_pool_create_host(const struct allotment_options *options,
                                                  struct allotment_pool **pool);
 
-// Creates a pool over made-up addresses with nothing behind them, and stores it; null on failure. Regions lie `gap` bytes
-// apart, a multiple of 256.
+// Creates a pool over made-up addresses with nothing behind them, and stores it; null on failure. Regions lie `gap`
+// bytes apart, a multiple of 256.
 //
 // # Safety
 // `options` points to options; `pool` can be written.
@@ -573,9 +576,9 @@ enum allotment_status allotment_pool_destroy(struct allotment_pool *pool);
 // `pool` is a pool.
 enum allotment_status allotment_pool_close(const struct allotment_pool *pool);
 
-// Begins a recording of at most `capacity` events, at least 1, and stores it; null on failure. Its first events are the
-// live allocations. `keep` is `ALLOTMENT_KEEP_LAST_EVENTS` or `ALLOTMENT_KEEP_FIRST_EVENTS`. A pool may have several
-// recordings. Allocations of zero bytes are no events.
+// Begins a recording of at most `capacity` events, at least 1, and stores it; null on failure. Its first events are
+// the live allocations. `keep` is `ALLOTMENT_KEEP_LAST_EVENTS` or `ALLOTMENT_KEEP_FIRST_EVENTS`. A pool may have
+// several recordings. Allocations of zero bytes are no events.
 //
 // # Safety
 // `pool` is a pool; `recording` can be written.
@@ -584,8 +587,8 @@ enum allotment_status allotment_recording_begin(const struct allotment_pool *poo
                                                 int32_t keep,
                                                 struct allotment_recording **recording);
 
-// Removes up to `capacity` events, the oldest first, and stores them and their number: fewer than `capacity` if there are
-// no more now. It works after the end of the pool, too.
+// Removes up to `capacity` events, the oldest first, and stores them and their number: fewer than `capacity` if there
+// are no more now. It works after the end of the pool, too.
 //
 // # Safety
 // `recording` is a recording; `events` points to `capacity` writable events; `count` can be written.
@@ -632,8 +635,8 @@ enum allotment_status allotment_reset_peaks(const struct allotment_pool *pool);
 enum allotment_status allotment_snapshot_json(const struct allotment_pool *pool,
                                               char **json);
 
-// Stores why a request of `bytes` bytes would be refused now, as JSON: the figures of the pool, the verdict and the advice;
-// `null` if it would be served. The caller frees the text with `allotment_string_free`; null on failure.
+// Stores why a request of `bytes` bytes would be refused now, as JSON: the figures of the pool, the verdict and the
+// advice; `null` if it would be served. The caller frees the text with `allotment_string_free`; null on failure.
 //
 // # Safety
 // `pool` is a pool; `json` can be written.
@@ -641,8 +644,8 @@ enum allotment_status allotment_explain_json(const struct allotment_pool *pool,
                                              uint64_t bytes,
                                              char **json);
 
-// Stores whether a request of `bytes` bytes would be served now, as far as the source says what it has: 1 or 0. A closed
-// pool serves nothing.
+// Stores whether a request of `bytes` bytes would be served now, as far as the source says what it has: 1 or 0. A
+// closed pool serves nothing.
 //
 // # Safety
 // `pool` is a pool; `served` can be written.
@@ -650,19 +653,19 @@ enum allotment_status allotment_can_allocate(const struct allotment_pool *pool,
                                              uint64_t bytes,
                                              int32_t *served);
 
-// Checks all memory of a pool in guard mode, and stores the damage that no call has reported, as a JSON list: of each the
-// `place`, the `address`, the `requested` bytes and the `id` of the allocation, the `offset` of the first damaged byte, and
-// a `text`. Damage to live allocations is in it each time. The caller frees the text with `allotment_string_free`; null
-// on failure.
+// Checks all memory of a pool in guard mode, and stores the damage that no call has reported, as a JSON list: of each
+// the `place`, the `address`, the `requested` bytes and the `id` of the allocation, the `offset` of the first damaged
+// byte, and a `text`. Damage to live allocations is in it each time. The caller frees the text with
+// `allotment_string_free`; null on failure.
 //
 // # Safety
 // `pool` is a pool; `json` can be written.
 enum allotment_status allotment_inspect_json(const struct allotment_pool *pool,
                                              char **json);
 
-// Opens a scope inside this thread's current one, and stores it; null on failure. Later allocations of this thread count
-// for it. With `shared` not 0, it counts those of all threads that are in no scope of their own. `limit` bounds the bytes
-// that it holds; `ALLOTMENT_NO_LIMIT` for no limit. The name is copied.
+// Opens a scope inside this thread's current one, and stores it; null on failure. Later allocations of this thread
+// count for it. With `shared` not 0, it counts those of all threads that are in no scope of their own. `limit` bounds
+// the bytes that it holds; `ALLOTMENT_NO_LIMIT` for no limit. The name is copied.
 //
 // # Safety
 // `pool` is a pool; `name` ends with a null byte; `scope` can be written.
@@ -679,8 +682,8 @@ enum allotment_status allotment_scope_open(const struct allotment_pool *pool,
 enum allotment_status allotment_scope_stats_get(const struct allotment_scope *scope,
                                                 struct allotment_scope_stats *figures);
 
-// Changes the limit of an open scope; `ALLOTMENT_NO_LIMIT` removes it. A scope that holds more gets nothing more until it
-// holds less.
+// Changes the limit of an open scope; `ALLOTMENT_NO_LIMIT` removes it. A scope that holds more gets nothing more until
+// it holds less.
 //
 // # Safety
 // `scope` is a scope.
@@ -695,8 +698,8 @@ enum allotment_status allotment_scope_set_limit(const struct allotment_scope *sc
 enum allotment_status allotment_scope_close(struct allotment_scope *scope,
                                             struct allotment_scope_stats *figures);
 
-// Returns the text of this thread's last error, empty before the first; calls that succeed leave it. The library owns it: it
-// is valid until the thread's next failing call, or its end.
+// Returns the text of this thread's last error, empty before the first; calls that succeed leave it. The library owns
+// it: it is valid until the thread's next failing call, or its end.
 const char *allotment_last_error(void);
 
 // Returns the refusal of this thread's last error as JSON, which the caller frees with `allotment_string_free`: the

@@ -7,8 +7,8 @@ use allotment::Request;
 use crate::pool::{Pool, core_of, require, store};
 use crate::status::{Failure, Status, null, run, text_argument};
 
-/// An allocation. A request of zero bytes is served with size, requested bytes and number 0 and an address of no memory: 0,
-/// or `UINT64_MAX` over a source that starts at 0. A free of it does nothing.
+/// An allocation. A request of zero bytes is served with size, requested bytes and number 0 and an address of no
+/// memory: 0, or `UINT64_MAX` over a source that starts at 0. A free of it does nothing.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Allocation {
@@ -29,8 +29,8 @@ impl From<allotment::Allocation> for Allocation {
     }
 }
 
-/// Allocates at least `bytes` bytes at a multiple of 256, and stores the allocation. On failure, as in all functions that
-/// allocate, nothing is stored.
+/// Allocates at least `bytes` bytes at a multiple of 256, and stores the allocation. On failure, as in all functions
+/// that allocate, nothing is stored.
 ///
 /// # Safety
 /// `pool` is a pool; `allocation` can be written.
@@ -74,8 +74,8 @@ pub unsafe extern "C" fn allotment_allocate_aligned(
     })
 }
 
-/// Allocates like `allotment_allocate_aligned`, under a tag that reports name, in every pool; null for the thread's own.
-/// Copied.
+/// Allocates like `allotment_allocate_aligned`, under a tag that reports name, in every pool; null for the thread's
+/// own. Copied.
 ///
 /// # Safety
 /// `pool` is a pool; `tag` is null or ends with a null byte; `allocation` can be written.
@@ -154,7 +154,8 @@ pub unsafe extern "C" fn allotment_free_allocation(
     })
 }
 
-/// Frees exactly this allocation without waiting, even for the pool's lock; `ALLOTMENT_NOT_NOW` if another thread holds it.
+/// Frees exactly this allocation without waiting, even for the pool's lock; `ALLOTMENT_NOT_NOW` if another thread holds
+/// it.
 ///
 /// # Safety
 /// `pool` is a pool; `allocation` points to an allocation.
@@ -171,8 +172,8 @@ pub unsafe extern "C" fn allotment_try_free(pool: *const Pool, allocation: *cons
     })
 }
 
-/// Frees exactly this allocation without waiting: if another thread holds the pool's lock, the next call on the pool frees
-/// it. For finalisers, and code that must not wait. An allocation that was freed before is no error.
+/// Frees exactly this allocation without waiting: if another thread holds the pool's lock, the next call on the pool
+/// frees it. For finalisers, and code that must not wait. An allocation that was freed before is no error.
 ///
 /// # Safety
 /// `pool` is a pool; `allocation` points to an allocation.
@@ -192,9 +193,9 @@ fn core_allocation(allocation: Allocation) -> allotment::Allocation {
     allotment::Allocation { address, size, requested, id }
 }
 
-/// Changes the allocation at `address` to `bytes` bytes, at least 1, without moving it: grows into the free memory after
-/// it, or gives its tail back. Stores it as it is then, under the same number. `ALLOTMENT_NO_ROOM` if it cannot grow that
-/// far, or a limit of a scope forbids it: it is as it was, and nothing is stored.
+/// Changes the allocation at `address` to `bytes` bytes, at least 1, without moving it: grows into the free memory
+/// after it, or gives its tail back. Stores it as it is then, under the same number. `ALLOTMENT_NO_ROOM` if it cannot
+/// grow that far, or a limit of a scope forbids it: it is as it was, and nothing is stored.
 ///
 /// # Safety
 /// `pool` is a pool; `allocation` is null or can be written.

@@ -40,8 +40,8 @@ pub extern "C" fn allotment_version() -> u32 {
     ALLOTMENT_VERSION_MAJOR << 16 | ALLOTMENT_VERSION_MINOR << 8 | ALLOTMENT_VERSION_PATCH
 }
 
-/// Marks this process as a forked child: pools of its parent return `ALLOTMENT_FORKED` from then on, and release nothing.
-/// Call it in the child before any other call, for instance by `pthread_atfork`.
+/// Marks this process as a forked child: pools of its parent return `ALLOTMENT_FORKED` from then on, and release
+/// nothing. Call it in the child before any other call, for instance by `pthread_atfork`.
 #[unsafe(no_mangle)]
 pub extern "C" fn allotment_entered_child() {
     allotment::fork::entered_child();

@@ -20,8 +20,9 @@ pub unsafe extern "C" fn allotment_limit(pool: *const Pool, limit: *mut u64) -> 
     })
 }
 
-/// Changes the limit in bytes. It cannot be lower than the reserved bytes: that is `ALLOTMENT_INVALID_ARGUMENT`, and changes
-/// nothing. With `trim` not 0, wholly free regions are released first if that is enough. Stores the released bytes.
+/// Changes the limit in bytes. It cannot be lower than the reserved bytes: that is `ALLOTMENT_INVALID_ARGUMENT`, and
+/// changes nothing. With `trim` not 0, wholly free regions are released first if that is enough. Stores the released
+/// bytes.
 ///
 /// # Safety
 /// `pool` is a pool; `released` is null or can be written.

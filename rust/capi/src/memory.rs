@@ -47,9 +47,9 @@ pub unsafe extern "C" fn allotment_trim_to(pool: *const Pool, target: u64, relea
 /// bytes. Nothing may use the allocations until `allotment_resume`. Meanwhile requests return `ALLOTMENT_PAUSED`; frees
 /// and `allotment_pool_close` work. A pool that is paused already stays as it is, and 0 is stored.
 ///
-/// `keep` says where the content of the allocations is meanwhile: `ALLOTMENT_KEEP_NOTHING`, `ALLOTMENT_KEEP_IN_MEMORY`, or
-/// `ALLOTMENT_KEEP_IN_FILE` with the path of a file, which is made or replaced and belongs to the pool until the resume;
-/// `path` is null otherwise. On failure the pool is not paused.
+/// `keep` says where the content of the allocations is meanwhile: `ALLOTMENT_KEEP_NOTHING`, `ALLOTMENT_KEEP_IN_MEMORY`,
+/// or `ALLOTMENT_KEEP_IN_FILE` with the path of a file, which is made or replaced and belongs to the pool until the
+/// resume; `path` is null otherwise. On failure the pool is not paused.
 ///
 /// # Safety
 /// `pool` is a pool; `path` is null or ends with a null byte; `released` is null or can be written.
@@ -97,9 +97,9 @@ pub unsafe extern "C" fn allotment_pause(
     })
 }
 
-/// Fetches the memory of a paused pool back, at the same addresses and with the kept content, and stores its bytes. Does
-/// nothing if the pool is not paused. On failure, as `ALLOTMENT_OUT_OF_MEMORY` of a source with too little memory, the
-/// pool stays paused and the content is kept.
+/// Fetches the memory of a paused pool back, at the same addresses and with the kept content, and stores its bytes.
+/// Does nothing if the pool is not paused. On failure, as `ALLOTMENT_OUT_OF_MEMORY` of a source with too little memory,
+/// the pool stays paused and the content is kept.
 ///
 /// # Safety
 /// `pool` is a pool; `committed` is null or can be written.

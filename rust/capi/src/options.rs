@@ -64,8 +64,8 @@ pub struct PoolOptions {
     pub plan: *const PlanBuffer,
     /// The number of buffers in `plan`.
     pub plan_length: usize,
-    /// The alignment of the plan in bytes, a power of two from 256 on: offsets are multiples of it, and sizes are rounded
-    /// up to it. 0, the default, means 256.
+    /// The alignment of the plan in bytes, a power of two from 256 on: offsets are multiples of it, and sizes are
+    /// rounded up to it. 0, the default, means 256.
     pub plan_alignment: u64,
     /// Functions of the caller's source for an elastic pool; null, the default: it has whole regions only. For
     /// `allotment_pool_create`.
@@ -73,8 +73,8 @@ pub struct PoolOptions {
     /// Not 0: the memory of the caller's source is memory of this process, which the pool may read and write, as guard
     /// mode does. 0 by default. For `allotment_pool_create`.
     pub source_is_host_memory: i32,
-    /// After about this many seconds without an allocation and a free, a thread of the library trims the pool, once until
-    /// its next use. 0, the default: never.
+    /// After about this many seconds without an allocation and a free, a thread of the library trims the pool, once
+    /// until its next use. 0, the default: never.
     pub idle_trim_seconds: f64,
 }
 

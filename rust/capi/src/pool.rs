@@ -149,8 +149,8 @@ pub unsafe extern "C" fn allotment_pool_create(
     })
 }
 
-/// Creates a pool over memory of this process, and stores it; null on failure. The memory is readable, writable, and zero
-/// at first. Reserving takes address space only.
+/// Creates a pool over memory of this process, and stores it; null on failure. The memory is readable, writable, and
+/// zero at first. Reserving takes address space only.
 ///
 /// # Safety
 /// `options` points to options; `pool` can be written.
@@ -163,8 +163,8 @@ pub unsafe extern "C" fn allotment_pool_create_host(
     run(|| unsafe { create(HostMemory::new(), options_without_source(options, pool)?, None, pool) })
 }
 
-/// Creates a pool over made-up addresses with nothing behind them, and stores it; null on failure. Regions lie `gap` bytes
-/// apart, a multiple of 256.
+/// Creates a pool over made-up addresses with nothing behind them, and stores it; null on failure. Regions lie `gap`
+/// bytes apart, a multiple of 256.
 ///
 /// # Safety
 /// `options` points to options; `pool` can be written.
@@ -204,8 +204,8 @@ pub unsafe extern "C" fn allotment_pool_destroy(pool: *mut Pool) -> Status {
                 }
                 return Ok(());
             }
-            // A call on a scope, or the thread that trims idle pools, has the pool for a moment. The caller may end what
-            // its source needs once this call has returned.
+            // A call on a scope, or the thread that trims idle pools, has the pool for a moment. The caller may end
+            // what its source needs once this call has returned.
             while let Err(shared) = Arc::try_unwrap(core) {
                 core = shared;
                 thread::yield_now();

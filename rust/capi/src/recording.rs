@@ -15,8 +15,8 @@ pub const ALLOTMENT_KEEP_LAST_EVENTS: i32 = 0;
 /// A full recording keeps what it has, and counts new events as lost.
 pub const ALLOTMENT_KEEP_FIRST_EVENTS: i32 = 1;
 
-/// An allocation was made, or was live when the recording began. One that is resized is freed and made anew, under the same
-/// number.
+/// An allocation was made, or was live when the recording began. One that is resized is freed and made anew, under the
+/// same number.
 pub const ALLOTMENT_EVENT_ALLOCATED: u32 = 1;
 /// An allocation was freed.
 pub const ALLOTMENT_EVENT_FREED: u32 = 2;
@@ -83,9 +83,9 @@ impl Taken {
     }
 }
 
-/// Begins a recording of at most `capacity` events, at least 1, and stores it; null on failure. Its first events are the
-/// live allocations. `keep` is `ALLOTMENT_KEEP_LAST_EVENTS` or `ALLOTMENT_KEEP_FIRST_EVENTS`. A pool may have several
-/// recordings. Allocations of zero bytes are no events.
+/// Begins a recording of at most `capacity` events, at least 1, and stores it; null on failure. Its first events are
+/// the live allocations. `keep` is `ALLOTMENT_KEEP_LAST_EVENTS` or `ALLOTMENT_KEEP_FIRST_EVENTS`. A pool may have
+/// several recordings. Allocations of zero bytes are no events.
 ///
 /// # Safety
 /// `pool` is a pool; `recording` can be written.
@@ -134,8 +134,8 @@ unsafe fn recording_of<'a>(recording: *const Recording) -> Result<&'a Recording,
     Ok(recording)
 }
 
-/// Removes up to `capacity` events, the oldest first, and stores them and their number: fewer than `capacity` if there are
-/// no more now. It works after the end of the pool, too.
+/// Removes up to `capacity` events, the oldest first, and stores them and their number: fewer than `capacity` if there
+/// are no more now. It works after the end of the pool, too.
 ///
 /// # Safety
 /// `recording` is a recording; `events` points to `capacity` writable events; `count` can be written.

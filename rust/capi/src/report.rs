@@ -137,8 +137,8 @@ pub unsafe extern "C" fn allotment_snapshot_json(pool: *const Pool, json: *mut *
     }
 }
 
-/// Stores why a request of `bytes` bytes would be refused now, as JSON: the figures of the pool, the verdict and the advice;
-/// `null` if it would be served. The caller frees the text with `allotment_string_free`; null on failure.
+/// Stores why a request of `bytes` bytes would be refused now, as JSON: the figures of the pool, the verdict and the
+/// advice; `null` if it would be served. The caller frees the text with `allotment_string_free`; null on failure.
 ///
 /// # Safety
 /// `pool` is a pool; `json` can be written.
@@ -157,8 +157,8 @@ pub unsafe extern "C" fn allotment_explain_json(
     }
 }
 
-/// Stores whether a request of `bytes` bytes would be served now, as far as the source says what it has: 1 or 0. A closed
-/// pool serves nothing.
+/// Stores whether a request of `bytes` bytes would be served now, as far as the source says what it has: 1 or 0. A
+/// closed pool serves nothing.
 ///
 /// # Safety
 /// `pool` is a pool; `served` can be written.
@@ -175,10 +175,10 @@ pub unsafe extern "C" fn allotment_can_allocate(pool: *const Pool, bytes: u64, s
     })
 }
 
-/// Checks all memory of a pool in guard mode, and stores the damage that no call has reported, as a JSON list: of each the
-/// `place`, the `address`, the `requested` bytes and the `id` of the allocation, the `offset` of the first damaged byte, and
-/// a `text`. Damage to live allocations is in it each time. The caller frees the text with `allotment_string_free`; null
-/// on failure.
+/// Checks all memory of a pool in guard mode, and stores the damage that no call has reported, as a JSON list: of each
+/// the `place`, the `address`, the `requested` bytes and the `id` of the allocation, the `offset` of the first damaged
+/// byte, and a `text`. Damage to live allocations is in it each time. The caller frees the text with
+/// `allotment_string_free`; null on failure.
 ///
 /// # Safety
 /// `pool` is a pool; `json` can be written.

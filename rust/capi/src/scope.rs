@@ -60,9 +60,9 @@ fn closed() -> Failure {
     Failure { status: Status::AllotmentScopeClosed, text, refusal: None }
 }
 
-/// Opens a scope inside this thread's current one, and stores it; null on failure. Later allocations of this thread count
-/// for it. With `shared` not 0, it counts those of all threads that are in no scope of their own. `limit` bounds the bytes
-/// that it holds; `ALLOTMENT_NO_LIMIT` for no limit. The name is copied.
+/// Opens a scope inside this thread's current one, and stores it; null on failure. Later allocations of this thread
+/// count for it. With `shared` not 0, it counts those of all threads that are in no scope of their own. `limit` bounds
+/// the bytes that it holds; `ALLOTMENT_NO_LIMIT` for no limit. The name is copied.
 ///
 /// # Safety
 /// `pool` is a pool; `name` ends with a null byte; `scope` can be written.
@@ -117,8 +117,8 @@ pub unsafe extern "C" fn allotment_scope_stats_get(
     })
 }
 
-/// Changes the limit of an open scope; `ALLOTMENT_NO_LIMIT` removes it. A scope that holds more gets nothing more until it
-/// holds less.
+/// Changes the limit of an open scope; `ALLOTMENT_NO_LIMIT` removes it. A scope that holds more gets nothing more until
+/// it holds less.
 ///
 /// # Safety
 /// `scope` is a scope.

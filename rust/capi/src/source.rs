@@ -26,9 +26,9 @@ pub struct Source {
     /// Passed to the functions. They may be called from any thread.
     pub context: *mut c_void,
     /// Reserves at least `bytes` bytes, a multiple of 256, at a multiple of `alignment`. Stores the first byte and the
-    /// length, both multiples of 256, and returns `ALLOTMENT_GRANTED`; or returns `ALLOTMENT_DECLINED`, and the pool may
-    /// try with fewer bytes; or any other number if it failed, which the error of the request names. A grant that is
-    /// too short, or above the limit, is released at once.
+    /// length, both multiples of 256, and returns `ALLOTMENT_GRANTED`; or returns `ALLOTMENT_DECLINED`, and the pool
+    /// may try with fewer bytes; or any other number if it failed, which the error of the request names. A grant that
+    /// is too short, or above the limit, is released at once.
     pub reserve: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -102,8 +102,8 @@ impl CSource {
     /// Checks and copies a source, which stays the caller's until [`Ownership::set`].
     ///
     /// # Safety
-    /// `source` is null or points to a source whose functions, and those of `pages`, keep their contract until `destroy`
-    /// is called.
+    /// `source` is null or points to a source whose functions, and those of `pages`, keep their contract until
+    /// `destroy` is called.
     pub(crate) unsafe fn new(source: *const Source, pages: Option<Pages>) -> Result<Self, Failure> {
         // SAFETY: guaranteed by the caller.
         let source = unsafe { source.as_ref() }.ok_or_else(|| null("source"))?;

@@ -9,8 +9,8 @@ use allotment::{
     AllocError, FreeError, LimitError, OptionsError, OutOfMemory, PauseError, ResizeError, Unusable,
 };
 
-/// The result of a call. A call with another result than `ALLOTMENT_OK` changed nothing, unless the result or the function
-/// says otherwise, and `allotment_last_error` describes it. Later versions add results.
+/// The result of a call. A call with another result than `ALLOTMENT_OK` changed nothing, unless the result or the
+/// function says otherwise, and `allotment_last_error` describes it. Later versions add results.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -199,8 +199,8 @@ fn store(failure: Failure) -> Status {
     status
 }
 
-/// Returns the text of this thread's last error, empty before the first; calls that succeed leave it. The library owns it: it
-/// is valid until the thread's next failing call, or its end.
+/// Returns the text of this thread's last error, empty before the first; calls that succeed leave it. The library owns
+/// it: it is valid until the thread's next failing call, or its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn allotment_last_error() -> *const c_char {
     LAST_ERROR.try_with(|last| last.borrow().text.as_ptr()).unwrap_or(c"".as_ptr())

@@ -16,8 +16,8 @@ pub(crate) fn check_size(struct_size: usize, first_version: usize, name: &str) -
 /// Returns a copy of the caller's structure; fields that the caller's version lacks are those of `defaults`.
 ///
 /// # Safety
-/// `passed` points to a structure of C that begins with its size in bytes, a `usize`, and has that many; every bit pattern
-/// is valid for the fields of `T`.
+/// `passed` points to a structure of C that begins with its size in bytes, a `usize`, and has that many; every bit
+/// pattern is valid for the fields of `T`.
 pub(crate) unsafe fn copy_of<T: Copy>(
     passed: *const T,
     defaults: T,
@@ -33,8 +33,8 @@ pub(crate) unsafe fn copy_of<T: Copy>(
     if beyond.iter().any(|&byte| byte != 0) {
         let version = env!("CARGO_PKG_VERSION");
         return Err(Failure::invalid(format!(
-            "{name} has fields behind byte {known} that this library, version {version}, does not know, and they are not \
-             0: use a newer library, or leave them out"
+            "{name} has fields behind byte {known} that this library, version {version}, does not know, and they are \
+             not 0: use a newer library, or leave them out"
         )));
     }
     let mut copy = defaults;

@@ -1,5 +1,5 @@
-//! Programs in C and C++, the examples among them, compiled and run: linked statically and dynamically, by pkg-config, and under the memory
-//! checker. What this machine has no tool for is left out, and said.
+//! Programs in C and C++, the examples among them, compiled and run: linked statically and dynamically, by pkg-config,
+//! and under the memory checker. What this machine has no tool for is left out, and said.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

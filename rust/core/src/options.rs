@@ -61,23 +61,24 @@ pub struct Options {
     pub thread_caches: bool,
     /// Whether addresses are plentiful and only pages in use must have memory. Off by default.
     ///
-    /// Such a pool reserves several times its limit in addresses, and commits memory to pages that an allocation touches.
-    /// Where memory is short, free pages give theirs to those that need it. A request is refused only if the pages of all
-    /// allocations and its own are above the limit. The source must have [`pages`](RegionSource::pages). What stays
-    /// reserved are the committed pages; every remainder of a chunk is split off. Decisions differ from those of
-    /// TensorFlow's allocator.
+    /// Such a pool reserves several times its limit in addresses, and commits memory to pages that an allocation
+    /// touches. Where memory is short, free pages give theirs to those that need it. A request is refused only if the
+    /// pages of all allocations and its own are above the limit. The source must have [`pages`](RegionSource::pages).
+    /// What stays reserved are the committed pages; every remainder of a chunk is split off. Decisions differ from
+    /// those of TensorFlow's allocator.
     pub elastic: bool,
-    /// The page size of an elastic pool in bytes: a power of two and a multiple of the source's granule. Defaults to the
-    /// source's.
+    /// The page size of an elastic pool in bytes: a power of two and a multiple of the source's granule. Defaults to
+    /// the source's.
     pub page_size: Option<u64>,
     /// A plan to follow. None by default.
     ///
-    /// One region is the plan's arena, reserved before others and never joined to one. The requests of the pool, zero-byte ones aside, are taken
-    /// for those of the plan in their order, which begins again at its end: each gets its planned place there. One that is
-    /// not in the plan, or has its place taken, gets the best fit like any other; so nothing is lost where a program
-    /// departs from the plan. After that, requests of the planned sizes lead back: four in a row from any place in the
-    /// plan, or one that is at most sixteen requests ahead. A trim gives the arena back when it is wholly free. Threads
-    /// share the order. No thread caches, no guard mode and no elastic pool has a plan.
+    /// One region is the plan's arena, reserved before others and never joined to one. The requests of the pool,
+    /// zero-byte ones aside, are taken for those of the plan in their order, which begins again at its end: each gets
+    /// its planned place there. A request that is not in the plan, or has its place taken, gets the best fit like any
+    /// other; so nothing is lost where a program departs from the plan. After that, requests of the planned sizes lead
+    /// back: four in a row from any place in the plan, or one that is at most sixteen requests ahead. A trim gives the
+    /// arena back when it is wholly free. Threads share the order. No thread caches, no guard mode and no elastic pool
+    /// has a plan.
     pub plan: Option<Arc<Plan>>,
     /// The setting that defined the limit, for reports.
     pub limit_set_by: String,
@@ -251,7 +252,8 @@ impl Options {
         Ok(())
     }
 
-    /// Returns whether threads keep chunks: where every operation counts, or pages move, the caches would always be empty.
+    /// Returns whether threads keep chunks: where every operation counts, or pages move, the caches would always be
+    /// empty.
     #[cfg(feature = "std")]
     pub(crate) fn has_thread_caches(&self) -> bool {
         self.thread_caches && !self.guard && !self.owner_tags && !self.elastic

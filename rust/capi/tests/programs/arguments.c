@@ -1,5 +1,5 @@
-/* What each function does with null and with values that are out of range: a status, a text that names the argument, and
- * nothing changed. Structures of an older and of a newer program. */
+/* What each function does with null and with values that are out of range: a status, a text that names the argument,
+ * and nothing changed. Structures of an older and of a newer program. */
 
 #include <assert.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 /* Ends the program unless a call has this status, and its text these words. */
 static void expect_at(int line, allotment_status status, allotment_status wanted, const char *words) {
     if (status != wanted || (words && !strstr(allotment_last_error(), words))) {
-        fprintf(stderr, "line %d: status %d in place of %d: %s\n", line, (int)status, (int)wanted, allotment_last_error());
+        fprintf(stderr, "line %d: status %d, not %d: %s\n", line, (int)status, (int)wanted, allotment_last_error());
         exit(1);
     }
 }

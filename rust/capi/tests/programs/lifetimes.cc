@@ -1,5 +1,5 @@
-// Who owns what, and until when: sources of pools that are not made, scopes and recordings of pools that end, idle trims,
-// guard mode over memory of a source, forked children.
+// Who owns what, and until when: sources of pools that are not made, scopes and recordings of pools that end, idle
+// trims, guard mode over memory of a source, forked children.
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -61,7 +61,8 @@ impl<P: Borrow<Pool>> Block<P> {
     pub fn new<'a>(pool: P, request: impl Into<Request<'a>>) -> Result<Self, AllocError> {
         let request = request.into();
         let shared = pool.borrow();
-        // The values of both paths meet in registers: a block that came back whole from the slow one would be copied twice.
+        // The values of both paths meet in registers: a block that came back whole from the slow one would be copied
+        // twice.
         let (allocation, region) = match shared.allocate_placed(request) {
             Some(placed) => placed,
             None => shared.allocate_placed_slow(request)?,
@@ -236,8 +237,8 @@ impl Pool {
     }
 
     /// Frees the allocation of a block.
-    // Not inline: what is left of a drop is small, and the compiler puts it where the block ends, which then need not be in
-    // memory. A pair takes 3.5 % more instructions than one of `allocate` and `free`, and took 11 % more.
+    // Not inline: what is left of a drop is small, and the compiler puts it where the block ends, which then need not
+    // be in memory. A pair takes 3.5 % more instructions than one of `allocate` and `free`, and took 11 % more.
     #[inline(never)]
     fn free_of_block(&self, address: u64, id: NonZeroU64) {
         if self.on_fast_path(|tables| tables.free_inline(address, FreeTarget::number(id))).is_none() {
