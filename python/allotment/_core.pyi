@@ -680,7 +680,7 @@ class Pool:
         name: The pool's name in reports; ``pool-1``, ``pool-2``, ... by default.
         owner_tags: Record for each allocation the operation or the line of Python that requested it. ``None``
             (default): as the environment variable ``ALLOTMENT_OWNER_TAGS`` says (0 or 1, 0 if unset).
-        thread_caches: Let each thread keep up to 4 MiB of small chunks for its next requests, so that most
+        thread_caches: Let each thread keep up to 7 MiB of small chunks for its next requests, so that most
             allocations and frees of up to 32 KiB need no lock. False by default: decisions differ from TensorFlow's
             then. What is kept is free for every request: it is given back before a refusal, and by each trim,
             snapshot and scope. Guard mode and ``owner_tags`` leave the caches unused.

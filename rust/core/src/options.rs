@@ -55,7 +55,7 @@ pub struct Options {
     /// Whether each thread keeps small chunks for its next requests, so that most allocations and frees of up to 32 KiB
     /// need no lock. Off by default.
     ///
-    /// A cache keeps at most 4 MiB, and 256 threads at a time have one. Decisions differ from those of TensorFlow's
+    /// A cache keeps at most 7 MiB, and 256 threads at a time have one. Decisions differ from those of TensorFlow's
     /// allocator then. What caches keep is free for every request: it is given back before a refusal, and by each trim,
     /// snapshot, explanation, and scope. Guard mode and owner tags leave the caches unused.
     pub thread_caches: bool,

@@ -49,7 +49,7 @@ fn class_size(bytes: u64) -> u64 {
 
 /// Returns the most chunks of a size that a cache keeps.
 fn capacity(size: u64) -> usize {
-    usize::try_from(((100 << 10) / size).clamp(4, 64)).expect("a few")
+    usize::try_from(((192 << 10) / size).min(64)).expect("a few")
 }
 
 impl Lending {

@@ -11,10 +11,9 @@ pub(super) const LARGEST: u64 = SIZES[CLASSES - 1];
 
 /// Most chunks of a class that a cache keeps; fewer of large ones.
 const MOST_CHUNKS: u64 = 64;
-/// Fewest chunks of a class that a full magazine holds.
-const FEWEST_CHUNKS: u64 = 4;
-/// Bytes of a full magazine of a class whose chunks are neither small nor large.
-const MAGAZINE_BYTES: u64 = 100 << 10;
+/// Most bytes of a class that a cache keeps. With random sizes the number of chunks in a magazine is a random walk: some
+/// quarter of the square of its capacity is the number of calls from one that needs the lock to the next.
+const MAGAZINE_BYTES: u64 = 192 << 10;
 
 // Tables: each allocation and each free from a cache looks into one of them, and a division takes as long as the rest.
 
@@ -35,14 +34,7 @@ const CAPACITIES: [usize; CLASSES] = {
     let (mut capacities, mut index) = ([0; CLASSES], 0);
     while index < CLASSES {
         let fitting = MAGAZINE_BYTES / SIZES[index];
-        let capacity = if fitting > MOST_CHUNKS {
-            MOST_CHUNKS
-        } else if fitting < FEWEST_CHUNKS {
-            FEWEST_CHUNKS
-        } else {
-            fitting
-        };
-        capacities[index] = capacity as usize;
+        capacities[index] = if fitting > MOST_CHUNKS { MOST_CHUNKS } else { fitting } as usize;
         index += 1;
     }
     capacities
@@ -114,7 +106,7 @@ pub(super) const MOST_BYTES: u64 = {
 };
 
 // As the documentation of the option says.
-const _: () = assert!(LARGEST == 32 << 10 && MOST_BYTES <= 4 << 20);
+const _: () = assert!(LARGEST == 32 << 10 && MOST_BYTES <= 7 << 20);
 
 #[cfg(test)]
 mod tests {
