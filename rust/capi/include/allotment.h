@@ -241,7 +241,8 @@ typedef struct allotment_source {
                      uint64_t alignment,
                      uint64_t *address,
                      uint64_t *granted_bytes);
-  // Takes a region back: a former grant, or the span of several that were joined.
+  // Takes a region back: a former grant, or the span of several that were joined. An elastic pool calls neither
+  // `reserve` nor `release`: both may be null for it.
   void (*release)(void *context, uint64_t address, uint64_t bytes);
   // Called once, after all other calls, when the pool has ended; regions that were not released have live
   // allocations. May be null.

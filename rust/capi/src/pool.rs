@@ -131,7 +131,7 @@ pub unsafe extern "C" fn allotment_pool_create(
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut options = options_for(options, pool)?;
-            let source = CSource::new(source, Pages::new(options.passed.pages)?)?;
+            let source = CSource::new(source, Pages::new(options.passed.pages)?, options.core.elastic)?;
             let ownership = Some(source.ownership());
             if !options.core.guard {
                 return create(source, options, ownership, pool);

@@ -38,7 +38,8 @@ pub struct Source {
             granted_bytes: *mut u64,
         ) -> i32,
     >,
-    /// Takes a region back: a former grant, or the span of several that were joined.
+    /// Takes a region back: a former grant, or the span of several that were joined. An elastic pool calls neither
+    /// `reserve` nor `release`: both may be null for it.
     pub release: Option<unsafe extern "C" fn(context: *mut c_void, address: u64, bytes: u64)>,
     /// Called once, after all other calls, when the pool has ended; regions that were not released have live
     /// allocations. May be null.
@@ -76,8 +77,9 @@ type Release = unsafe extern "C" fn(*mut c_void, u64, u64);
 /// The functions of a source, checked.
 pub(crate) struct CSource {
     pub(crate) context: *mut c_void,
-    reserve: Reserve,
-    release: Release,
+    /// Null in elastic pools alone, which have `pages`.
+    reserve: Option<Reserve>,
+    release: Option<Release>,
     destroy: Option<unsafe extern "C" fn(*mut c_void)>,
     joins_regions: bool,
     starts_at_zero: bool,
@@ -104,13 +106,23 @@ impl CSource {
     /// # Safety
     /// `source` is null or points to a source whose functions, and those of `pages`, keep their contract until
     /// `destroy` is called.
-    pub(crate) unsafe fn new(source: *const Source, pages: Option<Pages>) -> Result<Self, Failure> {
+    pub(crate) unsafe fn new(
+        source: *const Source,
+        pages: Option<Pages>,
+        is_elastic: bool,
+    ) -> Result<Self, Failure> {
         // SAFETY: guaranteed by the caller.
         let source = unsafe { source.as_ref() }.ok_or_else(|| null("source"))?;
+        if pages.is_none() || !is_elastic {
+            let functions = [(source.reserve.is_none(), "reserve"), (source.release.is_none(), "release")];
+            if let Some((_, name)) = functions.into_iter().find(|(is_null, _)| *is_null) {
+                return Err(null(&format!("source->{name}")));
+            }
+        }
         Ok(Self {
             context: source.context,
-            reserve: source.reserve.ok_or_else(|| null("source->reserve"))?,
-            release: source.release.ok_or_else(|| null("source->release"))?,
+            reserve: source.reserve,
+            release: source.release,
             destroy: source.destroy,
             joins_regions: source.joins_regions != 0,
             starts_at_zero: source.starts_at_zero != 0,
@@ -156,9 +168,10 @@ unsafe impl HostAccessible for HostSource {}
 
 impl RegionSource for CSource {
     fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
+        let Some(reserve) = self.reserve else { return Err(ReserveError::Declined) };
         let (mut address, mut granted) = (0, 0);
         // SAFETY: the contract of `CSource::new`; both numbers are writable.
-        match unsafe { (self.reserve)(self.context, bytes, alignment, &raw mut address, &raw mut granted) } {
+        match unsafe { reserve(self.context, bytes, alignment, &raw mut address, &raw mut granted) } {
             ALLOTMENT_GRANTED => Ok(Grant { address, bytes: granted }),
             ALLOTMENT_DECLINED => Err(ReserveError::Declined),
             code => Err(ReserveError::Failed(failure("reserve", code))),
@@ -166,8 +179,10 @@ impl RegionSource for CSource {
     }
 
     fn release(&mut self, region: Grant) {
-        // SAFETY: the contract of `CSource::new`.
-        unsafe { (self.release)(self.context, region.address, region.bytes) }
+        if let Some(release) = self.release {
+            // SAFETY: the contract of `CSource::new`.
+            unsafe { release(self.context, region.address, region.bytes) }
+        }
     }
 
     fn joins_regions(&self) -> bool {

@@ -1,5 +1,5 @@
 //! Programs in C and C++, the examples among them, compiled and run: linked statically and dynamically, by pkg-config,
-//! and under the memory checker. What this machine has no tool for is left out, and said.
+//! and under the sanitizers and the memory checker. What this machine has no tool for is left out, and said.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -41,6 +41,9 @@ fn library(extension: &str) -> PathBuf {
         .expect("Cargo builds the libraries before these tests")
 }
 
+/// Options of compilers: an access outside of an object, or behaviour that C does not define, ends the program.
+const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+
 /// The programs, with their last line of output.
 const PROGRAMS: [(&str, &str); 6] = [
     ("examples/host.c", "served 3 allocations\n"),
@@ -60,6 +63,20 @@ fn compiler_of(program: &str) -> (&'static str, &'static str) {
     }
 }
 
+/// Returns whether a compiler has the sanitizers of addresses and of undefined behaviour; says so if not.
+#[expect(clippy::print_stderr, reason = "what was left out is to be seen")]
+fn has_sanitizers(compiler: &str, folder: &Path) -> bool {
+    let (source, program) = (folder.join("nothing.c"), folder.join("nothing"));
+    fs::write(&source, "int main(void) { return 0; }\n").expect("a file");
+    let made = Command::new(compiler).args(SANITIZERS).arg(&source).arg("-o").arg(&program).output();
+    let runs = made.is_ok_and(|made| made.status.success())
+        && Command::new(&program).output().is_ok_and(|output| output.status.success());
+    if !runs {
+        eprintln!("left out: {compiler} has no sanitizers here");
+    }
+    runs
+}
+
 /// Compiles a program without a warning.
 fn compile(source: &str, program: &Path, link: &[&OsStr]) {
     let (compiler, standard) = compiler_of(source);
@@ -73,7 +90,7 @@ fn compile(source: &str, program: &Path, link: &[&OsStr]) {
 }
 
 #[test]
-fn the_programs_run_with_both_libraries_and_under_the_memory_checker() {
+fn the_programs_run_with_both_libraries_and_under_checkers_of_memory() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let archive = library("a");
     let mut link_static = vec![archive.as_os_str()];
@@ -93,6 +110,17 @@ fn the_programs_run_with_both_libraries_and_under_the_memory_checker() {
         compile(source, &dynamic, &[shared.as_os_str(), OsStr::new("-lpthread"), OsStr::new("-lm")]);
         let path = shared.parent().expect("a folder");
         assert_eq!(run(Command::new(&dynamic).arg(&file).env("LD_LIBRARY_PATH", path)), expected);
+        if has_sanitizers(compiler_of(source).0, folder.path()) {
+            let checked = folder.path().join(format!("{name}.sanitized"));
+            let mut link = link_static.clone();
+            link.extend(SANITIZERS.iter().map(OsStr::new));
+            compile(source, &checked, &link);
+            // Leaks are looked for below.
+            assert_eq!(
+                run(Command::new(&checked).arg(&file).env("ASAN_OPTIONS", "detect_leaks=0")),
+                expected
+            );
+        }
         if has("valgrind") {
             let mut checker = Command::new("valgrind");
             checker.args(["--quiet", "--error-exitcode=99", "--leak-check=full"]);
