@@ -169,6 +169,22 @@ typedef struct allotment_page_source {
   int32_t (*write)(void *context, uint64_t address, const void *from, size_t bytes);
 } allotment_page_source;
 
+// How much a source could grant in one region at one moment. A function of the source changes the fields that it
+// knows.
+typedef struct allotment_headroom {
+  // Regions of up to this many bytes are granted for sure, at exactly the requested length. 0 at first.
+  uint64_t guaranteed;
+  // Longer regions than this are declined for sure until something is released. `UINT64_MAX` at first.
+  uint64_t maximum;
+  // Not 0: released bytes add to `guaranteed`. 0 at first.
+  int32_t grants_released;
+  // Not 0: each grant starts where the last one ended. 0 at first.
+  int32_t is_sequential;
+} allotment_headroom;
+
+// The type of the option `headroom`.
+typedef void (*allotment_headroom_function)(void *context, struct allotment_headroom *headroom);
+
 // Options of a pool. Call `allotment_options_init` first, then change fields. A pool copies all that the options point
 // to. Later versions add fields at the end, of which 0 is the default.
 typedef struct allotment_options {
@@ -223,6 +239,11 @@ typedef struct allotment_options {
   // After about this many seconds without an allocation and a free, a thread of the library trims the pool, once
   // until its next use. 0, the default: never.
   double idle_trim_seconds;
+  // A function of the caller's source that says how much it could grant, for advice after refusals and for
+  // `allotment_can_allocate`; null, the default: it is not known. `context` is that of the source. Several threads
+  // may call it at once, also while one is in another function of the source. A source that grants more than
+  // requested has none. For `allotment_pool_create`.
+  allotment_headroom_function headroom;
 } allotment_options;
 
 // A source of regions: functions that a pool calls from one thread at a time, which may be another one each time, and
@@ -565,7 +586,8 @@ enum allotment_status allotment_pool_create_address_space(const struct allotment
 // Destroys a pool: its wholly free regions go back to the source. A region with a live allocation stays reserved for
 // ever, as its user may still access it. Its scopes end, and are still to be closed. Null is accepted.
 //
-// In a forked child the pool of a parent releases nothing, and no function of its source is called.
+// The caller holds no lock for which a function of the source may wait in another thread. In a forked child the pool
+// of a parent releases nothing, and no function of its source is called.
 //
 // # Safety
 // `pool` is a pool that no thread uses now or later, or null.
@@ -698,6 +720,16 @@ enum allotment_status allotment_scope_set_limit(const struct allotment_scope *sc
 // `scope` is a scope, which is not used afterwards, or null; `figures` is null or can be written.
 enum allotment_status allotment_scope_close(struct allotment_scope *scope,
                                             struct allotment_scope_stats *figures);
+
+// Makes `pool` a sibling of `other`, and of the siblings that `other` has: pools whose sources share one memory.
+// Before one of them refuses a request that its source declined, the others release wholly free regions, the largest
+// first. Pools without `trim_on_oom` keep theirs. It lasts until the end of the pools. A pool that has siblings
+// already cannot join others.
+//
+// # Safety
+// `pool` and `other` are pools.
+enum allotment_status allotment_pool_join(const struct allotment_pool *pool,
+                                          const struct allotment_pool *other);
 
 // Returns the text of this thread's last error, empty before the first; calls that succeed leave it. The library owns
 // it: it is valid until the thread's next failing call, or its end.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod allocation;
+mod headroom;
 mod limits;
 mod memory;
 mod options;
@@ -10,11 +11,13 @@ mod pool;
 mod recording;
 mod report;
 mod scope;
+mod siblings;
 mod source;
 mod status;
 mod versioned;
 
 pub use allocation::*;
+pub use headroom::*;
 pub use limits::*;
 pub use memory::*;
 pub use options::*;
@@ -24,6 +27,7 @@ pub use pool::*;
 pub use recording::*;
 pub use report::*;
 pub use scope::*;
+pub use siblings::*;
 pub use source::*;
 pub use status::*;
 

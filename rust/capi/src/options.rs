@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use allotment::{MAX_WAIT, Options, Policy};
 
+use crate::headroom::HeadroomFunction;
 use crate::pages::PageSource;
 use crate::plan::{PlanBuffer, plan_option};
 use crate::status::{Failure, Status, null, run, text_argument};
@@ -76,6 +77,11 @@ pub struct PoolOptions {
     /// After about this many seconds without an allocation and a free, a thread of the library trims the pool, once
     /// until its next use. 0, the default: never.
     pub idle_trim_seconds: f64,
+    /// A function of the caller's source that says how much it could grant, for advice after refusals and for
+    /// `allotment_can_allocate`; null, the default: it is not known. `context` is that of the source. Several threads
+    /// may call it at once, also while one is in another function of the source. A source that grants more than
+    /// requested has none. For `allotment_pool_create`.
+    pub headroom: HeadroomFunction,
 }
 
 impl PoolOptions {
@@ -103,6 +109,7 @@ impl PoolOptions {
             pages: std::ptr::null(),
             source_is_host_memory: 0,
             idle_trim_seconds: 0.0,
+            headroom: None,
         }
     }
 }

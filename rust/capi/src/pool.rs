@@ -1,12 +1,12 @@
 //! Pools: their options, their source, and their life.
 
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use allotment::source::AddressSpace;
-use allotment::{GRANULE, RegionSource};
+use allotment::{GRANULE, RegionSource, Siblings};
 use allotment_host::{HostMemory, Registered};
 
 use crate::options::{PoolOptions, copy_options, core_options, idle_trim};
@@ -20,6 +20,8 @@ pub struct Pool {
     pub(crate) core: Arc<allotment::Pool>,
     /// The source of the caller, if the pool is over one.
     ownership: Option<Ownership>,
+    /// The pools on the same memory.
+    pub(crate) siblings: OnceLock<Arc<Siblings>>,
 }
 
 /// Returns the core of a pool argument.
@@ -72,7 +74,7 @@ unsafe fn create(
         ownership.set(true);
     }
     // SAFETY: guaranteed by the caller.
-    unsafe { store(pool, Box::into_raw(Box::new(Pool { core, ownership }))) };
+    unsafe { store(pool, Box::into_raw(Box::new(Pool { core, ownership, siblings: OnceLock::new() }))) };
     Ok(())
 }
 
@@ -106,8 +108,12 @@ unsafe fn options_without_source(
 ) -> Result<Checked, Failure> {
     // SAFETY: guaranteed by the caller.
     let checked = unsafe { options_for(options, pool)? };
-    let PoolOptions { pages, source_is_host_memory, .. } = checked.passed;
-    let others = [(!pages.is_null(), "pages"), (source_is_host_memory != 0, "source_is_host_memory")];
+    let PoolOptions { pages, source_is_host_memory, headroom, .. } = checked.passed;
+    let others = [
+        (!pages.is_null(), "pages"),
+        (source_is_host_memory != 0, "source_is_host_memory"),
+        (headroom.is_some(), "headroom"),
+    ];
     match others.into_iter().find(|(is_set, _)| *is_set) {
         Some((_, option)) => Err(Failure::invalid(format!(
             "{option} is for pools over a source of yours: allotment_pool_create"
@@ -131,7 +137,8 @@ pub unsafe extern "C" fn allotment_pool_create(
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut options = options_for(options, pool)?;
-            let source = CSource::new(source, Pages::new(options.passed.pages)?, options.core.elastic)?;
+            let PoolOptions { pages, headroom, elastic, .. } = options.passed;
+            let source = CSource::new(source, Pages::new(pages)?, headroom, elastic != 0)?;
             let ownership = Some(source.ownership());
             if !options.core.guard {
                 return create(source, options, ownership, pool);
@@ -188,7 +195,8 @@ pub unsafe extern "C" fn allotment_pool_create_address_space(
 /// Destroys a pool: its wholly free regions go back to the source. A region with a live allocation stays reserved for
 /// ever, as its user may still access it. Its scopes end, and are still to be closed. Null is accepted.
 ///
-/// In a forked child the pool of a parent releases nothing, and no function of its source is called.
+/// The caller holds no lock for which a function of the source may wait in another thread. In a forked child the pool
+/// of a parent releases nothing, and no function of its source is called.
 ///
 /// # Safety
 /// `pool` is a pool that no thread uses now or later, or null.
@@ -197,15 +205,15 @@ pub unsafe extern "C" fn allotment_pool_destroy(pool: *mut Pool) -> Status {
     run(|| {
         if !pool.is_null() {
             // SAFETY: guaranteed by the caller; it came from `Box::into_raw`.
-            let Pool { mut core, ownership } = *unsafe { Box::from_raw(pool) };
+            let Pool { mut core, ownership, .. } = *unsafe { Box::from_raw(pool) };
             if core.is_inherited() {
                 if let Some(ownership) = ownership {
                     ownership.set(false);
                 }
                 return Ok(());
             }
-            // A call on a scope, or the thread that trims idle pools, has the pool for a moment. The caller may end
-            // what its source needs once this call has returned.
+            // A call on a scope or on a sibling, or the thread that trims idle pools, has the pool for a moment. The
+            // caller may end what its source needs once this call has returned.
             while let Err(shared) = Arc::try_unwrap(core) {
                 core = shared;
                 thread::yield_now();

@@ -4,10 +4,11 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use allotment::RegionSource;
 use allotment::source::{Grant, PageSource, ReserveError, SourceFailure};
+use allotment::{Gauge, RegionSource};
 use allotment_host::HostAccessible;
 
+use crate::headroom::{CGauge, HeadroomFunction};
 use crate::pages::Pages;
 use crate::status::{Failure, null};
 
@@ -84,6 +85,7 @@ pub(crate) struct CSource {
     joins_regions: bool,
     starts_at_zero: bool,
     pages: Option<Pages>,
+    headroom: HeadroomFunction,
     is_owned: Ownership,
 }
 
@@ -104,11 +106,12 @@ impl CSource {
     /// Checks and copies a source, which stays the caller's until [`Ownership::set`].
     ///
     /// # Safety
-    /// `source` is null or points to a source whose functions, and those of `pages`, keep their contract until
-    /// `destroy` is called.
+    /// `source` is null or points to a source whose functions, those of `pages`, and `headroom` keep their contract
+    /// until `destroy` is called.
     pub(crate) unsafe fn new(
         source: *const Source,
         pages: Option<Pages>,
+        headroom: HeadroomFunction,
         is_elastic: bool,
     ) -> Result<Self, Failure> {
         // SAFETY: guaranteed by the caller.
@@ -127,6 +130,7 @@ impl CSource {
             joins_regions: source.joins_regions != 0,
             starts_at_zero: source.starts_at_zero != 0,
             pages,
+            headroom,
             is_owned: Ownership::default(),
         })
     }
@@ -161,6 +165,10 @@ impl RegionSource for HostSource {
     fn release(&mut self, region: Grant) {
         self.0.release(region);
     }
+
+    fn gauge(&self) -> Option<Arc<dyn Gauge>> {
+        self.0.gauge()
+    }
 }
 
 // SAFETY: the contract of `HostSource::new`.
@@ -191,6 +199,10 @@ impl RegionSource for CSource {
 
     fn starts_at_zero(&self) -> bool {
         self.starts_at_zero
+    }
+
+    fn gauge(&self) -> Option<Arc<dyn Gauge>> {
+        CGauge::of(self.context, self.headroom)
     }
 
     fn pages(&mut self) -> Option<&mut dyn PageSource> {

@@ -57,6 +57,8 @@ static void check_null(allotment_pool *pool) {
     INVALID(allotment_pool_create_address_space(&options, 100, &none), "gap 100 is not a multiple of 256");
     INVALID(allotment_pool_create(&options, NULL, &none), "source is null");
     INVALID(allotment_pool_create(&options, &source, &none), "source->reserve is null");
+    INVALID(allotment_pool_join(pool, NULL), "pool is null");
+    INVALID(allotment_pool_join(pool, pool), "pool and other are the same pool");
     MUST(allotment_pool_destroy(NULL));
     /* An allocation that nothing could free is not made. */
     INVALID(allotment_allocate(pool, 1, NULL), "allocation is null");
@@ -107,6 +109,8 @@ static void check_null(allotment_pool *pool) {
     assert(number == 64 * MIB && flag == 1);
 }
 
+static void no_headroom(void *context, allotment_headroom *headroom) { (void)context, (void)headroom; }
+
 static void check_options(void) {
     allotment_options options = defaults();
     options.limit = 0;
@@ -134,6 +138,8 @@ static void check_options(void) {
     allotment_page_source pages = {0};
     options = defaults(), options.pages = &pages;
     refuse(options, "pages is for pools over a source of yours");
+    options = defaults(), options.headroom = no_headroom;
+    refuse(options, "headroom is for pools over a source of yours");
 }
 
 static void check_plans(void) {
