@@ -5,9 +5,12 @@
 
 use crate::status::Failure;
 
-/// Refuses the size of a structure that is shorter than its first version.
+/// No version of a structure is longer: a longer size is that of a structure whose size was never set.
+const LONGEST: usize = 4096;
+
+/// Refuses the size of a structure that is shorter than its first version, or longer than any.
 pub(crate) fn check_size(struct_size: usize, first_version: usize, name: &str) -> Result<(), Failure> {
-    if struct_size >= first_version {
+    if (first_version..=LONGEST).contains(&struct_size) {
         return Ok(());
     }
     Err(Failure::invalid(format!("struct_size {struct_size} is not sizeof({name}): set it before the call")))

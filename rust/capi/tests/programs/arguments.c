@@ -209,6 +209,10 @@ static void check_versions(void) {
     assert(older.elastic != 0 && older.limit == 64 * MIB);
     MUST(allotment_pool_destroy(made(&older)));
     INVALID(allotment_options_init(&older, first - 1, MIB), "is not sizeof(allotment_options)");
+    INVALID(allotment_options_init(&older, SIZE_MAX, MIB), "is not sizeof(allotment_options)");
+    older.struct_size = SIZE_MAX / 2;
+    refuse(older, "is not sizeof(allotment_options)");
+    INVALID(allotment_stats_get(pool, &figures.known, SIZE_MAX), "is not sizeof(allotment_stats)");
     MUST(allotment_pool_destroy(pool));
 }
 
