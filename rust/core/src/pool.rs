@@ -66,6 +66,12 @@ pub use wait::{AllocationAttempt, MemoryWait};
 type Source<'a> = SourceLockGuard<'a, Box<dyn RegionSource>>;
 
 /// A best-fit allocator over regions from one source.
+///
+/// Threads share it by reference. [`block`](Self::block) makes memory that frees itself; [`allocate`](Self::allocate)
+/// and [`free`](Self::free) take and return addresses. Every call is an error, [`Unusable`], in a forked child.
+///
+/// The end of a pool releases its wholly free regions. One with a live allocation stays reserved for ever, as its user
+/// may still access it; a pool that is [closed](Self::close) first releases it after the last free.
 pub struct Pool {
     options: Options,
     state: Mutex<State>,
