@@ -45,13 +45,14 @@ fn library(extension: &str) -> PathBuf {
 const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
 /// The programs, with their last line of output.
-const PROGRAMS: [(&str, &str); 7] = [
+const PROGRAMS: [(&str, &str); 8] = [
     ("examples/host.c", "served 3 allocations\n"),
     ("examples/plan.c", "400 requests at their places in 800 KiB\n"),
     ("examples/source.cc", "the device has all its memory back\n"),
     ("tests/programs/arguments.c", "every argument was checked\n"),
     ("tests/programs/elastic.c", "paused and resumed\n"),
     ("tests/programs/lifetimes.cc", "everything has ended once\n"),
+    ("tests/programs/options.cc", "every option has an effect\n"),
     ("tests/programs/siblings.cc", "the device has all its memory back\n"),
 ];
 
