@@ -16,6 +16,11 @@ _BODIES = (
     "(a, lambda u: -u)",
     "(tf.abs(a), lambda u: None)",
     "((a * 2, tf.cast(a, tf.int32)), lambda u, w: u * 5)",
+    # The function's own tensors are in its gradient, are its result, and are used outside.
+    "(lambda e: (e * a, lambda u: u * (a * e + e)))(tf.sin(a))",
+    "(lambda e: (e, lambda u: u * e))(tf.sin(a))",
+    "(lambda e: (e * a, lambda u: (kept.append(e), u * e)[1]))(tf.sin(a))",
+    "(lambda e: ((e, e), lambda u, w: u * 3 + w * e))(kept.append(a * 2) or kept[-1])",
 )
 _FUNCTIONS = (
     "lambda a: tf.sin(a) * a",
@@ -38,8 +43,28 @@ def _float(rng: random.Random) -> str:
 @FAMILY.of("custom_gradient")
 def own_gradients(function: str, rng: random.Random) -> Call:
     operand = (_float(rng), any_shape(rng), "ordinary")
-    expression = f"tf.custom_gradient(lambda a: {rng.choice(_BODIES)})(x0)"
-    return Call(expression, [operand], _SUMS)
+    if rng.random() < 0.3:
+        return _captured(operand, rng)
+    expression = f"[*tf.nest.flatten(tf.custom_gradient(lambda a: {rng.choice(_BODIES)})(x0)), *kept]"
+    return Call(expression, [operand], _SUMS, before="kept = []\n")
+
+
+def _captured(operand: tuple[str, tuple[int, ...], str], rng: random.Random) -> Call:
+    """Tensors and variables that are not arguments of the function, and arguments that no tape watches."""
+    used = rng.choice(("z", "v", "z * v", "v * v"))
+    back = f"lambda u, variables=None: (u * {used}, [u * a for _ in variables]) if variables else u * {used}"
+    before = (
+        "def asked(x0):\n"
+        "    v, w = tf.Variable(x0), tf.Variable(x0 * 2)\n"
+        "    with tf.GradientTape() as outer:\n"
+        "        with tf.GradientTape() as inner:\n"
+        "            z = w * w\n"
+        f"            y = tf.custom_gradient(lambda a: (a * {used}, {back}))({rng.choice(('x0', 'w', 'w * x0'))})\n"
+        "        first = inner.gradient(y, [v, w])\n"
+        "    known = [each for each in first if each is not None]\n"
+        "    return first, outer.gradient(known, [v, w]) if known else None\n"
+    )
+    return Call("asked(x0)", [operand], Tolerance(64, 64), ("eager",), before)
 
 
 @FAMILY.of("grad_pass_through recompute_grad")

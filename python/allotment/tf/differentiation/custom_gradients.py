@@ -54,7 +54,8 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
             )
         arguments = [to_tensor(each) for each in nest.flatten(args)]
         given = {id(each) for each in nest.flatten(args) + nest.flatten(kwargs)}
-        with paused(), variables_read() as read:
+        # Tapes record the function, too, as in TensorFlow: its tensors can be used elsewhere, as in its gradient.
+        with variables_read() as read:
             result, back = function(*args, **kwargs)
             results = [to_tensor(each) for each in nest.flatten(result)]
         variables = [each for each in read if id(each) not in given]
@@ -63,9 +64,11 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
                 "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "
                 f"{variables}"
             )
-        row = _create_operation(back, len(results), len(arguments), variables)
         inputs = [*arguments, *(to_tensor(each) for each in variables)]
-        return nest.pack_sequence_as(result, _record(row, results, inputs))
+        # The node of a graph computes its results from those of the function. A tape needs no such inputs.
+        inner = results if graph is not None else []
+        row = _create_operation(back, len(inner), len(arguments), variables)
+        return nest.pack_sequence_as(result, _record(row, results, [*inner, *inputs]))
 
     return call
 
@@ -80,9 +83,9 @@ def _takes_variables(back: Callable[..., Any]) -> bool:
 
 
 def _create_operation(
-    back: Callable[..., Any], results: int, arguments: int, variables: Sequence[Any]
+    back: Callable[..., Any], inner: int, arguments: int, variables: Sequence[Any]
 ) -> Operation:
-    """Create the operation to record for a call: its inputs are the results, the arguments and the variables."""
+    """Create the operation to record for a call; its inputs are ``inner`` results, the arguments and the variables."""
 
     def gradients(call: Call, *given: Any) -> list[Any]:  # noqa: ARG001 - ``back`` has the call in its closure
         if variables:
@@ -96,11 +99,10 @@ def _create_operation(
             raise ValueError(
                 f"custom_gradient function expected to return {arguments} gradients, but returned {len(made)} instead."
             )
-        # The first inputs are the results, which get no gradient.
-        return [*[None] * results, *made, *of_variables]
+        return [*[None] * inner, *made, *of_variables]
 
     def chosen(*arrays_and_count: Any) -> tuple[Any, ...]:
-        return arrays_and_count[:results]
+        return arrays_and_count[:inner]
 
     return Operation(
         "IdentityN",
@@ -113,13 +115,13 @@ def _create_operation(
 
 def _record(row: Operation, results: list[Any], inputs: list[Any]) -> list[Any]:
     if thread.state.graph is not None:
-        return list(run(row, [*results, *inputs], len(results)))
-    with paused():
-        # New tensors, so that a result differs from an argument that the function returns unchanged.
-        made = [identity(each) for each in results]
+        return list(run(row, inputs, len(results)))
+    # New tensors, so that a result differs from an argument that the function returns unchanged. A tape goes back
+    # through the row, and through the copies only where it watches none of the row's inputs.
+    made = [identity(each) for each in results]
     recorder = thread.state.recorder
     if recorder is not None:
-        recorder.record(row, [*results, *inputs], (), {}, tuple(made))
+        recorder.record(row, inputs, (), {}, tuple(made))
     return made
 
 
@@ -160,7 +162,8 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
             gradients = [next(by_argument) if _is_differentiable(each) else None for each in given]
             return (gradients, found[len(watched) :]) if variables else gradients
 
-        return f(*args, **kwargs), back
+        with paused():
+            return f(*args, **kwargs), back
 
     return custom_gradient(both)
 

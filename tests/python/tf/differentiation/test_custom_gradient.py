@@ -222,3 +222,47 @@ def test_a_function_is_called_again_instead_of_kept() -> None:
         found.append([each.numpy() for each in [*first, outer.gradient(first[2], x)]])
     assert len(calls) == 2
     assert found[0] == pytest.approx(found[1])
+
+
+def test_tapes_record_the_tensors_of_the_function() -> None:
+    kept = []
+
+    @tf.custom_gradient
+    def x_exp(x: Any) -> Any:
+        e = tf.exp(x)
+        kept.append(e)
+        return e * x, lambda upstream: upstream * (x * e + e)
+
+    x = tf.Variable(1.0)
+    with tf.GradientTape() as second:
+        with tf.GradientTape() as first:
+            y = x_exp(x)
+        slope = first.gradient(y, x)
+    np.testing.assert_allclose(second.gradient(slope, x), 3 * np.e, rtol=1e-6)
+    with tf.GradientTape() as tape:
+        y = x_exp(x) + kept.pop() + tf.stop_gradient(kept[0])
+    np.testing.assert_allclose(tape.gradient(y, x), 3 * np.e, rtol=1e-6)
+
+
+def test_arguments_that_no_tape_watches_leave_the_gradients_of_the_function() -> None:
+    w = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        square = w * w
+        scaled = tf.custom_gradient(lambda x: (x * square, lambda upstream: upstream * square))
+        y = scaled(tf.constant(2.0))
+    assert tape.gradient(y, w) == 12
+
+
+def test_the_variables_of_a_function_in_a_function() -> None:
+    v = tf.Variable(2.0)
+    inner = tf.custom_gradient(lambda x: (x * v, lambda upstream, variables: (upstream * 7, [upstream * 9])))
+    outer = tf.custom_gradient(
+        lambda x: (inner(x), lambda upstream, variables: (upstream * 70, [upstream * 90 for _ in variables]))
+    )
+    x = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        y = outer(x)
+    assert [float(each) for each in tape.gradient(y, [x, v])] == [70, 90]
+    with tf.GradientTape() as tape:
+        y = tf.recompute_grad(lambda x: x * v * v)(x)
+    assert [float(each) for each in tape.gradient(y, [x, v])] == [4, 4]

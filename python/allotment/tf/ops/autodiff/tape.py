@@ -191,10 +191,11 @@ def pop(tape: Tape) -> None:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Stop all current tapes from recording the operations of a ``with`` block."""
+    """Stop all current tapes from recording the operations of a ``with`` block; ``variables_read`` goes on."""
     recorder = _recorders.own
-    outer, recorder.tapes = recorder.tapes, []
-    thread.state.set_recorder(None)
+    outer = recorder.tapes
+    recorder.tapes = [each for each in outer if isinstance(each, _Watcher)]
+    thread.state.set_recorder(recorder if recorder.tapes else None)
     try:
         yield
     finally:
