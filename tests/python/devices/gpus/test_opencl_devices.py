@@ -168,6 +168,7 @@ def test_requests_that_cannot_be_served(devices: str, text: str) -> None:
             assert text in str(raised.value)
 
 
+@pytest.mark.simulated_gpus("the details are the driver's")
 def test_simulated_gpus_beside_it_are_an_error_and_those_of_a_program_come_first() -> None:
     with opencl("0"):
         allotment.testing.simulate_gpus("2:64MiB")
