@@ -11,10 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import allotment
-from allotment import HostMemory, Pool
-from allotment._core import machine_memory
-from allotment.integrations.numpy import use
+from allotment import Pool
 from allotment.trace import (
     ReplayOptions,
     TraceError,
@@ -26,7 +23,6 @@ from allotment.trace import (
 )
 from support.child import DEADLINE_SECONDS
 from support.command import allotment as run_allotment
-from support.command import replay_json
 
 
 def work(pool: Pool, steps: int, seed: int = 1) -> list[tuple[int, int]]:
@@ -82,46 +78,6 @@ def test_what_was_live_before_comes_first_and_calls_after_the_end_are_not_record
     assert events(tmp_path / "t") == [(1, 300), (2, 300)]
 
 
-def test_refusals_are_part_of_the_trace(tmp_path: Path) -> None:
-    pool = Pool("1MiB", growth=False, source="address-space")
-    with pool.record(tmp_path / "t"):
-        pool.malloc(1000)
-        for size in (2 << 20, 3 << 20):
-            with pytest.raises(allotment.OutOfMemoryError):
-                pool.malloc(size)
-        pool.malloc(500)
-    assert events(tmp_path / "t") == [(1, 1000), (1, 500)]
-    refusals = read_trace(tmp_path / "t").origin.refusals
-    assert [(one.event, one.requested, one.live) for one in refusals] == [
-        (1, 2 << 20, 1000),
-        (1, 3 << 20, 1000),
-    ]
-    assert len(replay_json(tmp_path / "t")["out_of_memory"]) == 2
-
-
-def test_failures_of_a_source_are_refusals_of_the_trace(tmp_path: Path) -> None:
-    class Source:
-        def reserve(self, nbytes: int, alignment: int) -> tuple[int, int]:
-            raise OSError("the device is gone")
-
-        def release(self, address: int, nbytes: int) -> None: ...
-
-    pool = Pool("1MiB", source=Source())
-    with pool.record(tmp_path / "t"), pytest.raises(allotment.OutOfMemoryError, match="the device is gone"):
-        pool.malloc(1000)
-    assert pool.stats().num_refused == 1
-    assert [one.requested for one in read_trace(tmp_path / "t").origin.refusals] == [1000]
-
-
-@pytest.mark.skipif(machine_memory() is None, reason="a system that does not tell its memory")
-def test_refusals_for_lack_of_machine_memory_are_part_of_the_trace(tmp_path: Path) -> None:
-    pool = Pool("64TiB", source=HostMemory("64TiB", within_machine=True))
-    with pool.record(tmp_path / "t"), use(pool), pytest.raises(MemoryError):
-        np.empty(32 << 40, np.uint8)
-    assert pool.stats().num_refused == 1
-    assert [one.requested for one in read_trace(tmp_path / "t").origin.refusals] == [32 << 40]
-
-
 def test_tags_are_those_of_the_lines_of_a_pool_with_owner_tags(tmp_path: Path) -> None:
     pool = Pool("16MiB", source="address-space", owner_tags=True)
     with pool.record(tmp_path / "t"):
@@ -148,16 +104,6 @@ def test_a_ring_has_the_last_events_and_tells_how_many_it_dropped(tmp_path: Path
     recording.stop()
     pool.malloc(1)
     assert recording.lost == 900
-
-
-def test_a_refusal_dumps_the_ring(tmp_path: Path) -> None:
-    pool = Pool("1MiB", growth=False, source="address-space")
-    with pool.record(on_oom=tmp_path / "oom.npz"):
-        pool.malloc(1000)
-        assert not (tmp_path / "oom.npz").exists()
-        with pytest.raises(allotment.OutOfMemoryError):
-            pool.malloc(2 << 20)
-    assert [one.requested for one in read_trace(tmp_path / "oom.npz").origin.refusals] == [2 << 20]
 
 
 def test_all_pools_of_the_process_are_recorded_and_those_made_later(tmp_path: Path) -> None:
