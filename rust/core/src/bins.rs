@@ -214,23 +214,32 @@ impl Bins {
         found
     }
 
-    /// Returns up to about `count` free chunks of at least `size` bytes from the lowest classes, in no particular order.
-    /// Of a tree it returns the best fit alone.
-    pub(crate) fn some_from(&self, chunks: &ChunkTable, size: u64, count: usize) -> Vec<Handle> {
-        let mut found = Vec::with_capacity(count);
+    /// Visits up to about `count` free chunks of at least `size` bytes from the lowest classes, in no particular order.
+    /// Of a tree it visits the best fit alone.
+    pub(crate) fn some_from(
+        &self,
+        chunks: &ChunkTable,
+        size: u64,
+        count: usize,
+        mut visit: impl FnMut(Handle),
+    ) {
+        let mut visited = 0;
         let mut classes = self.occupied & (u64::MAX << class_of(size));
         while classes != 0 {
             let class = classes.trailing_zeros() as usize % CLASSES;
             classes &= classes - 1;
             let listed = free_list::members(chunks, self.of_class[class].head);
-            found.extend(listed.filter(|&handle| chunks.get(handle).size >= size));
             let best = self.roots[class].and_then(|root| self.tries.best(chunks, root, size));
-            found.extend(best.map(|best| best.handle));
-            if found.len() >= count {
+            for handle in listed.chain(best.map(|best| best.handle)) {
+                if chunks.get(handle).size >= size {
+                    visited += 1;
+                    visit(handle);
+                }
+            }
+            if visited >= count {
                 break;
             }
         }
-        found
     }
 
     /// Returns all free chunks of at least `size` bytes, in no particular order.

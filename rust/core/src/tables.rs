@@ -131,9 +131,7 @@ impl Tables {
         self.decisions.record(|| Decision::Changed { limit: limit.bytes, growth });
         self.split_threshold = self.split_rule.threshold(limit.bytes);
         Limit { bytes: self.limit, set_by: self.limit_set_by } = limit;
-        if let Some(pages) = &mut self.elastic {
-            pages.set_limit(self.limit);
-        }
+        self.set_page_limit();
     }
 
     pub(crate) fn limit(&self) -> Limit {
@@ -178,20 +176,23 @@ impl Tables {
     // The numbers are passed in registers, a request would be passed in memory.
     #[inline(never)]
     fn take_specially(&mut self, bytes: u64, needed: u64, alignment: u64) -> Option<(u64, NonZeroU64)> {
-        let request = ChunkRequest { alignment, ..ChunkRequest::for_chunk(bytes, needed) };
         if self.elastic.is_some() {
-            self.take_committed(request)
-        } else if self.following.is_some() {
-            self.take_planned(request)
+            self.take_committed(bytes, needed, alignment)
         } else {
-            self.take_aligned(request)
+            self.take_elsewhere(bytes, needed, alignment)
         }
     }
 
+    #[inline(never)]
+    fn take_elsewhere(&mut self, bytes: u64, needed: u64, alignment: u64) -> Option<(u64, NonZeroU64)> {
+        let request = ChunkRequest { alignment, ..ChunkRequest::for_chunk(bytes, needed) };
+        if self.following.is_some() { self.take_planned(request) } else { self.take_aligned(request) }
+    }
+
     /// Makes the tables those of an elastic pool.
-    pub(crate) fn set_elastic(&mut self, mut elastic: Elastic) {
-        elastic.set_limit(self.limit);
+    pub(crate) fn set_elastic(&mut self, elastic: Elastic) {
         self.elastic = Some(elastic);
+        self.set_page_limit();
         self.largest_plain_alignment = 0;
         self.owners.look_at_every_free();
     }
@@ -248,8 +249,29 @@ impl Tables {
     /// Frees the chunk at `address` and merges it with its free neighbours.
     ///
     /// Returns `None`, without any change, if no chunk in use starts there or `target` does not match it.
+    #[inline(always)]
     pub(crate) fn free(&mut self, address: u64, target: FreeTarget) -> Option<()> {
-        self.free_inline(address, target)
+        // Two functions, of which each saves its registers once.
+        if self.owners.look_at_frees() {
+            self.find_and_free_specially(address, target)
+        } else {
+            self.find_and_free(address, target)
+        }
+    }
+
+    #[inline(never)]
+    fn find_and_free(&mut self, address: u64, target: FreeTarget) -> Option<()> {
+        let handle = self.live.remove(&mut self.chunks, address, target)?;
+        self.free_chunk(handle);
+        Some(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_and_free_specially(&mut self, address: u64, target: FreeTarget) -> Option<()> {
+        let handle = self.live.remove(&mut self.chunks, address, target)?;
+        self.free_specially(handle);
+        Some(())
     }
 
     /// Does the same inside its caller, which then saves registers once.
@@ -274,10 +296,16 @@ impl Tables {
     fn free_removed(&mut self, handle: Handle) {
         // A separate cold path: a call in the middle would spill registers on the fast path.
         if self.owners.look_at_frees() {
-            self.free_specially(handle);
+            self.free_removed_specially(handle);
         } else {
             self.free_chunk(handle);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn free_removed_specially(&mut self, handle: Handle) {
+        self.free_specially(handle);
     }
 
     /// Turns a chunk that has left the live table into a free chunk.
@@ -303,16 +331,16 @@ impl Tables {
     }
 
     /// Frees a chunk that may have an owner, or pages, or a place in a plan.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn free_specially(&mut self, handle: Handle) {
         if self.owners.has_owned_chunks() {
             self.clear_owner(handle);
         }
-        self.unfollow(handle);
+        // A pool with a plan is not elastic.
         if self.elastic.is_some() {
             self.free_in_pages(handle);
         } else {
+            self.unfollow(handle);
             self.free_chunk(handle);
         }
     }

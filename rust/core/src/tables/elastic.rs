@@ -13,17 +13,12 @@
 //! The number of touched pages follows from the holes, so that no event takes time for each page.
 
 use alloc::vec::Vec;
-use core::num::NonZeroU64;
 
 use super::pages::PageSpan;
 use super::{ChunkRequest, Tables};
-use crate::bins::free_list::FreeChunk;
-use crate::chunk::{Chunk, Handle};
-use crate::policy::elastic::tight_from;
+use crate::chunk::Handle;
 use crate::source::Grant;
-use crate::units::{GRANULE, align_up};
-use hole::{Hole, Lacking, Place};
-use marks::{ALL, KIND, ONE, committed_at_start, mark_of_start};
+use hole::{Hole, Lacking};
 
 /// The pages of an elastic pool.
 #[derive(Debug)]
@@ -32,8 +27,8 @@ pub(crate) struct Elastic {
     shift: u32,
     /// The page size less one byte.
     mask: u64,
-    /// The number of touched pages.
-    touched: u64,
+    /// The number of touched pages, while each event counts them.
+    touched: Option<u64>,
     /// From so many touched pages on a request takes the place that touches the fewest.
     tight_from: u64,
     /// The committed pages of the holes of the kind [`LISTED`], by the number that their chunks have.
@@ -49,6 +44,8 @@ pub(crate) struct Elastic {
     has_plan: bool,
     /// Whether no page has memory, touched ones included.
     is_paused: bool,
+    /// Whether it counts, has a plan, or is paused: the usual event asks once.
+    needs_care: bool,
     /// The last request for which no chosen place has memory, while that is known to hold.
     lacking: Option<Lacking>,
     /// The ranges that the source lost: their pages never receive memory again.
@@ -62,7 +59,7 @@ impl Elastic {
         Self {
             shift: page_size.trailing_zeros(),
             mask: page_size - 1,
-            touched: 0,
+            touched: None,
             tight_from: u64::MAX,
             lists: Vec::new(),
             vacant_lists: Vec::new(),
@@ -70,6 +67,7 @@ impl Elastic {
             peak_live: 0,
             has_plan: false,
             is_paused: false,
+            needs_care: false,
             lacking: None,
             lost: Vec::new(),
         }
@@ -77,11 +75,6 @@ impl Elastic {
 
     pub(crate) fn page_size(&self) -> u64 {
         1 << self.shift
-    }
-
-    pub(super) fn set_limit(&mut self, limit: u64) {
-        self.tight_from = tight_from(self.page_size(), limit);
-        self.lacking = None;
     }
 
     /// Returns the number of pages that ever received memory.
@@ -97,8 +90,10 @@ impl Elastic {
         end.wrapping_shr(self.shift).saturating_sub(first)
     }
 
+    #[inline(always)]
     fn within(&self, start: u64, end: u64) -> PageSpan {
-        PageSpan::within(start, end, self.shift)
+        let first = start.wrapping_add(self.mask).wrapping_shr(self.shift);
+        PageSpan { first, end: end.wrapping_shr(self.shift).max(first) }
     }
 }
 
@@ -127,149 +122,6 @@ impl Tables {
         self.pages().look_into(handle, self.chunks.get(handle))
     }
 
-    fn ends_range(&self, handle: Handle) -> bool {
-        self.chunks.get(handle).next.is_none()
-    }
-
-    /// Puts a request into the best fit, if the pages there have memory, else where the fewest lack it, if those have it.
-    /// Returns the address and the size of the chunk.
-    #[inline(always)]
-    pub(super) fn take_committed(&mut self, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
-        let pages = self.pages();
-        if pages.has_plan || pages.is_paused {
-            return None;
-        }
-        if pages.touched >= pages.tight_from || request.is_aligned() {
-            return self.take_with_care(request);
-        }
-        let fit = self.bins.take_best_fit(&mut self.chunks, request.needed)?;
-        if self.chunks.get(fit.handle).requested == ALL {
-            let chunk = self.carve_committed(fit, request.needed);
-            return self.hand_over(chunk, request.bytes, chunk.size);
-        }
-        self.take_partly_committed(fit, request)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn take_with_care(&mut self, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
-        #[cfg(feature = "std")]
-        if self.is_tight() {
-            return self.take_chosen(request);
-        }
-        let fit = self.take_fit(request)?;
-        self.take_partly_committed(fit, request)
-    }
-
-    /// Cuts `size` bytes off a hole of which all pages are committed, at the end where fewer pages become touched.
-    #[inline(always)]
-    fn carve_committed(&mut self, fit: FreeChunk, size: u64) -> FreeChunk {
-        let FreeChunk { size: whole_size, address, handle } = fit;
-        let (end, rest) = (address + whole_size, whole_size - size);
-        let pages = self.elastic.as_mut().expect(IS_ELASTIC);
-        let whole = pages.count_within(address, end);
-        if rest == 0 {
-            pages.touched += whole;
-            return fit;
-        }
-        let (behind, before) =
-            (pages.count_within(address + size, end), pages.count_within(address, address + rest));
-        if before > behind && self.chunks.get(handle).next.is_some() {
-            pages.touched += whole - before;
-            let piece = self.chunks.split(handle, rest, size);
-            self.bins.insert(&mut self.chunks, handle, rest);
-            return FreeChunk { size, address: address + rest, handle: piece };
-        }
-        pages.touched += whole - behind;
-        let hole = self.chunks.split(handle, size, rest);
-        self.chunks.get_mut(hole).requested = ALL;
-        self.bins.insert(&mut self.chunks, hole, rest);
-        FreeChunk { size, address, handle }
-    }
-
-    #[inline(never)]
-    fn take_partly_committed(&mut self, fit: FreeChunk, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
-        let FreeChunk { handle, size, .. } = fit;
-        if !request.is_aligned()
-            && let Some(chunk) = self.carve_last(fit, request.needed)
-        {
-            return self.hand_over(chunk, request.bytes, chunk.size);
-        }
-        let hole = self.hole(handle);
-        let place = hole
-            .best_place(request, self.ends_range(handle), self.pages())
-            .filter(|place| hole.committed.count_missing(place.pages) == 0);
-        let Some(place) = place else {
-            self.bins.insert(&mut self.chunks, handle, size);
-            #[cfg(feature = "std")]
-            return self.take_chosen(request);
-            #[cfg(not(feature = "std"))]
-            return None;
-        };
-        let chunk = self.carve(handle, place);
-        self.hand_over(chunk, request.bytes, chunk.size)
-    }
-
-    /// Cuts `size` bytes off the start of a hole that ends its range and has memory in its first pages, which is where
-    /// programs grow. Returns `None`, without any change, if it is another hole or if it lacks the memory.
-    fn carve_last(&mut self, fit: FreeChunk, size: u64) -> Option<FreeChunk> {
-        let FreeChunk { size: whole_size, address, handle } = fit;
-        let Chunk { requested: mark, next, .. } = *self.chunks.get(handle);
-        let length = committed_at_start(mark).filter(|_| mark & KIND == ONE && next.is_none())?;
-        let pages = self.pages_mut();
-        let taken = ((address + size + pages.mask) >> pages.shift) - ((address + pages.mask) >> pages.shift);
-        if taken > length || size == whole_size {
-            return None;
-        }
-        pages.touched += taken;
-        let rest = self.chunks.split(handle, size, whole_size - size);
-        self.chunks.get_mut(rest).requested = mark_of_start(length - taken);
-        self.bins.insert(&mut self.chunks, rest, whole_size - size);
-        Some(FreeChunk { size, address, handle })
-    }
-
-    /// Takes the best fit out of its bin: for the size alone if it holds an aligned piece, else for the size and its
-    /// padding.
-    #[inline]
-    fn take_fit(&mut self, request: ChunkRequest) -> Option<FreeChunk> {
-        if !request.is_aligned() {
-            return self.bins.take_best_fit(&mut self.chunks, request.needed);
-        }
-        let tight = self.bins.take_best_fit(&mut self.chunks, request.rounded())?;
-        let start = align_up(tight.address, request.alignment.max(GRANULE));
-        if start + request.rounded() <= tight.address + tight.size {
-            return Some(tight);
-        }
-        self.bins.insert(&mut self.chunks, tight.handle, tight.size);
-        self.bins.take_best_fit(&mut self.chunks, request.needed)
-    }
-
-    /// Cuts a place out of a hole that is in no bin; the pages there become touched. What remains becomes free.
-    fn carve(&mut self, handle: Handle, place: Place) -> FreeChunk {
-        let chunk = *self.chunks.get(handle);
-        let pages = self.pages_mut();
-        let hole = pages.take(handle, &chunk);
-        pages.touched += place.pages.len();
-        let mut piece = handle;
-        if hole.start < place.start {
-            // The front keeps the handle: it may be the first chunk of its range.
-            piece = self.chunks.split(handle, place.start - hole.start, hole.end - place.start);
-            self.put_part(&hole, handle, hole.start, place.start);
-        }
-        if place.end < hole.end {
-            let rest = self.chunks.split(piece, place.end - place.start, hole.end - place.end);
-            self.put_part(&hole, rest, place.end, hole.end);
-        }
-        FreeChunk { size: place.end - place.start, address: place.start, handle: piece }
-    }
-
-    /// Makes a part of a hole a hole of its own.
-    fn put_part(&mut self, of: &Hole<'_>, handle: Handle, start: u64, end: u64) {
-        let whole = self.pages().within(start, end);
-        let committed = of.committed.clip(whole);
-        self.put(Hole { handle, start, end, whole, committed });
-    }
-
     /// Puts a hole into its bin.
     fn put(&mut self, hole: Hole<'_>) {
         let (handle, size) = (hole.handle, hole.end - hole.start);
@@ -285,6 +137,9 @@ impl Tables {
     }
 }
 
+#[cfg(feature = "std")]
+mod choosing;
+mod counting;
 mod freeing;
 #[cfg(feature = "std")]
 mod giving;
@@ -295,3 +150,4 @@ pub(crate) mod plan;
 #[cfg(feature = "std")]
 mod queries;
 mod resizing;
+mod taking;

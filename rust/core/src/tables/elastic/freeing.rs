@@ -10,8 +10,46 @@ use crate::chunk::{Chunk, Handle};
 impl Tables {
     /// Frees a chunk that has left the live table.
     #[inline(always)]
-    pub(crate) fn free_in_pages(&mut self, handle: Handle) {
-        let Chunk { address, size, prev, next, .. } = self.take_over(handle);
+    pub(crate) fn free_in_pages(&mut self, mut handle: Handle) {
+        let Chunk { address, mut size, prev, next, .. } = self.take_over(handle);
+        if self.pages().needs_care {
+            return self.free_with_care(handle, address, size, prev, next);
+        }
+        // As in other pools, while all pages of the neighbours have memory.
+        if let Some(right) = next
+            && let Chunk { id: None, size: more, requested: mark, .. } = *self.chunks.get(right)
+        {
+            if mark != ALL {
+                return self.free_with_care(handle, address, size, prev, next);
+            }
+            self.bins.remove(&mut self.chunks, right, more);
+            size += more;
+            self.chunks.merge(handle, right, size);
+        }
+        if let Some(left) = prev
+            && let Chunk { id: None, size: more, requested: mark, .. } = *self.chunks.get(left)
+        {
+            if mark != ALL {
+                return self.merge_pages(handle, prev, None, &[]);
+            }
+            self.bins.remove(&mut self.chunks, left, more);
+            size += more;
+            self.chunks.merge(left, handle, size);
+            handle = left;
+        }
+        self.chunks.get_mut(handle).requested = ALL;
+        self.bins.insert(&mut self.chunks, handle, size);
+    }
+
+    #[inline(never)]
+    fn free_with_care(
+        &mut self,
+        handle: Handle,
+        address: u64,
+        size: u64,
+        prev: Option<Handle>,
+        next: Option<Handle>,
+    ) {
         if !self.merge_committed(handle, (address, address + size), prev, next) {
             self.merge_pages(handle, prev, next, &[]);
         }
@@ -54,28 +92,27 @@ impl Tables {
         if pages.is_paused {
             return false;
         }
-        let mut in_right = 0;
+        let middle = (start, end);
         if let Some((right, size)) = right {
-            in_right = pages.count_within(end, end + size);
             end += size;
             self.bins.remove(&mut self.chunks, right, size);
             self.chunks.merge(handle, right, end - start);
         }
-        let mut in_holes = in_right;
         if let Some((left, size)) = left {
-            in_holes += pages.count_within(start - size, start);
             start -= size;
             self.bins.remove(&mut self.chunks, left, size);
             self.chunks.merge(left, handle, end - start);
             handle = left;
         }
-        let whole = pages.count_within(start, end);
-        pages.touched -= whole - in_holes;
+        if let Some(touched) = pages.touched {
+            let in_holes = pages.count_within(start, middle.0) + pages.count_within(middle.1, end);
+            pages.touched = Some(touched + in_holes - pages.count_within(start, end));
+        }
         let mut mark = ALL;
         if let Some(length) = at_start {
             // The pages before those of the right one have memory.
-            let missing = in_right - length;
-            mark = mark_of_start(whole - missing);
+            let missing = pages.count_within(middle.1, end) - length;
+            mark = mark_of_start(pages.count_within(start, end) - missing);
             pages.lacking = None;
         }
         self.chunks.get_mut(handle).requested = mark;
@@ -122,7 +159,7 @@ impl Tables {
         let pages = self.pages_mut();
         let whole = pages.within(start, end);
         let middle = between(whole, left.0, right.0);
-        pages.touched -= middle.len();
+        pages.leave(middle.len());
         let own = if pages.is_paused {
             Committed::None
         } else if lacking.is_empty() {

@@ -73,12 +73,12 @@ impl Tables {
             None => unreachable!("`grant_fault` found no overlap under the same lock"),
         };
         self.regions.insert(place, Region { span: range, first: handle });
-        self.count_commits(committed, committed);
         let shift = self.pages().shift;
         let whole = PageSpan::within(range.address, range.end(), shift);
         let first = PageSpan { first: whole.first, end: whole.first + committed };
-        let committed = Committed::of(whole, [first]);
-        self.put(Hole { handle, start: range.address, end: range.end(), whole, committed });
+        let with_memory = Committed::of(whole, [first]);
+        self.put(Hole { handle, start: range.address, end: range.end(), whole, committed: with_memory });
+        self.count_commits(committed, committed);
     }
 
     /// Removes the ranges without chunks in use. None of their pages has memory.

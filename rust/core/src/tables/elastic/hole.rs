@@ -44,29 +44,33 @@ impl Hole<'_> {
         ends_range: bool,
         elastic: &Elastic,
     ) -> [Option<Place>; 2] {
-        let (bytes, alignment) = (request.rounded(), request.alignment.max(GRANULE));
-        let first = align_up(self.start, alignment);
-        let last = self.end.checked_sub(bytes).map(|start| start / alignment * alignment);
-        let last = last.filter(|&last| first <= last);
-        [last.map(|_| first), last.filter(|_| !ends_range)]
-            .map(|start| start.map(|start| self.place(start, start + bytes, elastic)))
+        let [first, last] = ends_of(self.start, self.end, request);
+        [first, last.filter(|_| !ends_range)]
+            .map(|start| start.map(|start| self.place(start, start + request.rounded(), elastic)))
     }
 
     pub(super) fn place(&self, start: u64, end: u64, elastic: &Elastic) -> Place {
-        let (left, right) = (elastic.within(self.start, start), elastic.within(end, self.end));
-        Place { start, end, pages: between(self.whole, left, right) }
+        place_in(self.whole, start, end, elastic)
     }
+}
 
-    /// Returns the better of the places: fewer pages without memory, then fewer pages.
-    pub(super) fn best_place(
-        &self,
-        request: ChunkRequest,
-        ends_range: bool,
-        elastic: &Elastic,
-    ) -> Option<Place> {
-        let places = self.places(request, ends_range, elastic).into_iter().flatten();
-        places.min_by_key(|place| (self.committed.count_missing(place.pages), place.pages.len()))
-    }
+/// Returns where a request starts at the start of a hole and at its end; `None` if the hole is too short.
+#[inline(always)]
+pub(super) fn ends_of(start: u64, end: u64, request: ChunkRequest) -> [Option<u64>; 2] {
+    let alignment = request.alignment.max(GRANULE);
+    let first = align_up(start, alignment);
+    let last = end.checked_sub(request.rounded()).map(|start| start & !(alignment - 1));
+    let last = last.filter(|&last| first <= last);
+    [last.map(|_| first), last]
+}
+
+/// Returns the place between two addresses of a hole with the pages `whole`.
+#[inline(always)]
+pub(super) fn place_in(whole: PageSpan, start: u64, end: u64, elastic: &Elastic) -> Place {
+    // The other pages lie wholly before it or behind it.
+    let first = whole.first.max(start.wrapping_shr(elastic.shift));
+    let after = whole.end.min(end.wrapping_add(elastic.mask).wrapping_shr(elastic.shift));
+    Place { start, end, pages: PageSpan { first, end: after.max(first) } }
 }
 
 /// Returns the pages of `whole` between those of two parts at its ends.

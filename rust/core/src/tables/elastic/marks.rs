@@ -34,11 +34,7 @@ impl Elastic {
         let committed = match mark & KIND {
             ALL => Committed::All,
             NONE => Committed::None,
-            ONE => {
-                let first = whole.first + (mark >> (KIND_BITS + LENGTH_BITS));
-                let length = (mark >> KIND_BITS) & ((1 << LENGTH_BITS) - 1);
-                Committed::One(PageSpan { first, end: first + length })
-            }
+            ONE => Committed::One(span_of(mark, whole)),
             _ => match &self.lists[list_of(mark)][..] {
                 &[span] => Committed::One(span),
                 spans => Committed::Many(spans.into()),
@@ -47,7 +43,34 @@ impl Elastic {
         Hole { handle, start, end, whole, committed }
     }
 
-    /// Returns the same, and forgets it.
+    /// Returns the number of pages without memory among `pages`, of a hole with the pages `whole` and this mark.
+    #[inline(always)]
+    pub(super) fn count_missing(&self, mark: u64, whole: PageSpan, pages: PageSpan) -> u64 {
+        let in_span = |span: PageSpan| pages.len() - span.common(pages).len();
+        match mark & KIND {
+            ALL => 0,
+            NONE => pages.len(),
+            ONE => in_span(span_of(mark, whole)),
+            _ => {
+                pages.len()
+                    - self.lists[list_of(mark)].iter().map(|span| span.common(pages).len()).sum::<u64>()
+            }
+        }
+    }
+
+    /// Returns the committed pages of a free chunk; `None` if they are more than one span.
+    #[inline(always)]
+    pub(super) fn single_span(&self, chunk: &Chunk) -> Option<PageSpan> {
+        let whole = self.within(chunk.address, chunk.end());
+        match chunk.requested & KIND {
+            ALL => Some(whole),
+            NONE => Some(PageSpan { first: whole.first, end: whole.first }),
+            ONE => Some(span_of(chunk.requested, whole)),
+            _ => None,
+        }
+    }
+
+    /// Returns a free chunk as a hole, which forgets its committed pages.
     pub(super) fn take(&mut self, handle: Handle, chunk: &Chunk) -> Hole<'static> {
         let Hole { start, end, whole, committed, .. } = self.look_into(handle, chunk);
         let committed = match committed {
@@ -70,15 +93,35 @@ impl Elastic {
         let spans = match hole.committed {
             Committed::All => return ALL,
             Committed::None => return NONE,
-            Committed::One(span) => {
-                let (distance, length) = (span.first - hole.whole.first, span.len());
-                if distance >> DISTANCE_BITS == 0 && length >> LENGTH_BITS == 0 {
-                    return distance << (KIND_BITS + LENGTH_BITS) | length << KIND_BITS | ONE;
-                }
-                vec![span]
-            }
+            Committed::One(span) => return self.mark_of_one(span, hole.whole),
             Committed::Many(spans) => spans.into_owned(),
         };
+        self.keep_list(spans)
+    }
+
+    /// Returns what a hole with the pages `whole` keeps if of these the pages of a span have memory.
+    #[inline(always)]
+    pub(super) fn mark_of_span(&mut self, span: PageSpan, whole: PageSpan) -> u64 {
+        if span.len() == whole.len() {
+            ALL
+        } else if span.is_empty() {
+            NONE
+        } else {
+            self.mark_of_one(span, whole)
+        }
+    }
+
+    #[inline(always)]
+    fn mark_of_one(&mut self, span: PageSpan, whole: PageSpan) -> u64 {
+        let (distance, length) = (span.first - whole.first, span.len());
+        if distance >> DISTANCE_BITS == 0 && length >> LENGTH_BITS == 0 {
+            return distance << (KIND_BITS + LENGTH_BITS) | length << KIND_BITS | ONE;
+        }
+        self.keep_list(vec![span])
+    }
+
+    #[cold]
+    fn keep_list(&mut self, spans: Vec<PageSpan>) -> u64 {
         let number = self.vacant_lists.pop().unwrap_or_else(|| {
             self.lists.push(Vec::new());
             self.lists.len() - 1
@@ -86,6 +129,19 @@ impl Elastic {
         self.lists[number] = spans;
         (number as u64) << KIND_BITS | LISTED
     }
+}
+
+/// Returns the committed pages of a hole with the pages `whole` and a mark of the kind [`ONE`].
+#[inline(always)]
+fn span_of(mark: u64, whole: PageSpan) -> PageSpan {
+    let first = whole.first + (mark >> (KIND_BITS + LENGTH_BITS));
+    PageSpan { first, end: first + length_of(mark) }
+}
+
+/// Returns the number of committed pages of a hole with a mark of the kind [`NONE`] or [`ONE`].
+#[inline(always)]
+pub(super) fn length_of(mark: u64) -> u64 {
+    (mark >> KIND_BITS) & ((1 << LENGTH_BITS) - 1)
 }
 
 /// Returns how many of the first pages of a hole have memory, if no page after them does and some lack it.

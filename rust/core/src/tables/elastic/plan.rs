@@ -8,11 +8,9 @@ use core::num::NonZeroU64;
 
 use super::super::pages::{PageSpan, count, difference};
 use super::super::{Allocation, ChunkRequest, Tables};
-use super::hole::{Lacking, Place};
 use crate::bins::free_list::FreeChunk;
-
 use crate::chunk::{Chunk, Handle};
-use crate::policy::elastic::{CANDIDATES, most_committed, range_bytes};
+use crate::policy::elastic::{most_committed, range_bytes};
 use crate::source::Grant;
 
 /// The changes of pages that serve a request which no committed pages serve.
@@ -69,77 +67,13 @@ impl Tables {
         self.bins.remove(&mut self.chunks, handle, size);
         let chunk = self.carve(handle, place);
         self.detach(chunk.handle);
-        self.pages_mut().has_plan = true;
-        let commitable = if spares_source { 0 } else { self.commitable(request) };
-        let lacking = count(&missing).saturating_sub(commitable);
+        self.pages_mut().set_plan(true);
+        let wanted = count(&missing);
+        let commitable = if spares_source { 0 } else { self.commitable(request, wanted) };
+        let lacking = wanted.saturating_sub(commitable);
         let free = self.take_free_pages(lacking);
         let lost = self.pages().lost.clone();
         Planned::Pages(PagePlan { request, chunk, missing, free, lost })
-    }
-
-    /// Returns the hole and the place that need the least memory; `None` if no hole serves the request under the limit.
-    fn choose(&self, request: ChunkRequest) -> Option<(Handle, Place)> {
-        let few = self.bins.some_from(&self.chunks, request.rounded(), CANDIDATES);
-        // The limit may leave too little memory for each of these: then every hole is looked at.
-        self.best_of(&few, request)
-            .or_else(|| self.best_of(&self.bins.all_from(&self.chunks, request.rounded()), request))
-    }
-
-    fn best_of(&self, holes: &[Handle], request: ChunkRequest) -> Option<(Handle, Place)> {
-        let (room, is_tight) = (self.room(), self.is_tight());
-        let fitting = holes.iter().filter_map(|&handle| {
-            let hole = self.hole(handle);
-            let ends_range = self.ends_range(handle);
-            let is_lost = self.is_lost(hole.start);
-            let places = hole.places(request, ends_range, self.pages()).into_iter().flatten();
-            let place = places
-                .filter(|place| place.pages.len() <= room)
-                .filter(|place| !is_lost || hole.committed.count_missing(place.pages) == 0)
-                .min_by_key(|place| {
-                    let missing = hole.committed.count_missing(place.pages);
-                    if is_tight { (place.pages.len(), missing) } else { (missing, place.pages.len()) }
-                })?;
-            let missing = hole.committed.count_missing(place.pages);
-            let key = if is_tight {
-                (place.pages.len(), u64::from(ends_range), missing)
-            } else {
-                (u64::from(ends_range), missing, place.pages.len())
-            };
-            Some(((key, hole.end - hole.start, hole.start), (handle, place)))
-        });
-        fitting.min_by_key(|&(key, _)| key).map(|(_, found)| found)
-    }
-
-    /// Returns whether few pages may become touched any more: then the fewest are worth a search.
-    pub(super) fn is_tight(&self) -> bool {
-        let pages = self.pages();
-        pages.touched >= pages.tight_from
-    }
-
-    /// Puts a request into the place that is chosen for it, if the pages there have memory.
-    pub(super) fn take_chosen(&mut self, request: ChunkRequest) -> Option<(u64, NonZeroU64)> {
-        let lacking = Some(Lacking {
-            needed: request.needed,
-            alignment: request.alignment,
-            allocs: self.counters.allocs(),
-            live: self.live.len(),
-        });
-        // A request comes here again on each of the slower paths.
-        if self.pages().lacking == lacking {
-            return None;
-        }
-        let (handle, place) = self.choose(request)?;
-        if self.hole(handle).committed.count_missing(place.pages) > 0 {
-            self.pages_mut().lacking = lacking;
-            return None;
-        }
-        if !self.is_tight() {
-            self.count_live();
-        }
-        let size = self.chunks.get(handle).size;
-        self.bins.remove(&mut self.chunks, handle, size);
-        let chunk = self.carve(handle, place);
-        self.hand_over(chunk, request.bytes, chunk.size)
     }
 
     /// Returns whether the source lost the addresses of a hole.
@@ -154,7 +88,17 @@ impl Tables {
 
     /// Returns the number of pages that may become touched under the limit.
     pub(super) fn room(&self) -> u64 {
-        (self.limit >> self.pages().shift).saturating_sub(self.pages().touched)
+        (self.limit >> self.pages().shift).saturating_sub(self.touched())
+    }
+
+    /// Returns the same, or a smaller number that is enough for a request wherever it is placed.
+    pub(super) fn room_for(&self, request: ChunkRequest) -> u64 {
+        let pages = self.pages();
+        // Touched pages are committed.
+        let least = (self.limit.saturating_sub(self.counters.reserved())) >> pages.shift;
+        // A place has a part of a page at each end.
+        let is_enough = !pages.is_paused && (request.rounded() >> pages.shift) + 2 <= least;
+        if is_enough { least } else { self.room() }
     }
 
     /// Returns whether a new range of addresses would serve the request under the limit.
@@ -162,18 +106,23 @@ impl Tables {
         request.rounded().div_ceil(self.pages().page_size()) <= self.room()
     }
 
-    /// Returns how many pages may be committed for a request, which touches its pages already, in place of free ones.
-    fn commitable(&mut self, request: ChunkRequest) -> u64 {
+    /// Returns how many pages may be committed for a request, which touches its pages already, in place of free ones;
+    /// `wanted` of its pages lack memory.
+    fn commitable(&mut self, request: ChunkRequest, wanted: u64) -> u64 {
         let requested = self.counters.peak_requested().max(self.counters.requested() + request.bytes);
-        let (limit, reserved) = (self.limit, self.counters.reserved());
         self.count_live();
-        let pages = self.pages_mut();
-        let most = most_committed(pages.page_size(), pages.touched, requested, pages.peak_live, limit);
-        most.saturating_sub(reserved >> pages.shift)
+        let pages = self.pages();
+        let committed = self.counters.reserved() >> pages.shift;
+        let most =
+            |touched| most_committed(pages.page_size(), touched, requested, pages.peak_live, self.limit);
+        // All touched pages but those that lack memory are committed. Often that is enough to know.
+        let least = most(0);
+        let most = if committed + wanted <= least { least } else { most(self.touched()) };
+        most.saturating_sub(committed)
     }
 
     /// Notes how many allocations there are with one that the best fit has no memory for.
-    fn count_live(&mut self) {
+    pub(super) fn count_live(&mut self) {
         let live = self.live.len() as u64 + 1;
         let pages = self.pages_mut();
         pages.peak_live = pages.peak_live.max(live);
@@ -195,7 +144,7 @@ impl Tables {
     /// Ends a plan of which all pages have memory, `committed` of them anew: serves the request.
     pub(crate) fn complete(&mut self, plan: &PagePlan, committed: u64) -> Option<Allocation> {
         self.attach(plan.chunk.handle);
-        self.pages_mut().has_plan = false;
+        self.pages_mut().set_plan(false);
         self.count_commits(committed, count(&plan.missing));
         let taken = self.hand_over(plan.chunk, plan.request.bytes, plan.chunk.size)?;
         Some(self.allocation(plan.request, taken))
@@ -208,7 +157,7 @@ impl Tables {
         let before = count(&plan.free);
         let now = count(received) + count(&kept);
         self.attach(handle);
-        self.pages_mut().has_plan = false;
+        self.pages_mut().set_plan(false);
         self.count_commits(now.saturating_sub(before), count(received));
         self.count_decommits(before.saturating_sub(now));
         let Chunk { prev, next, .. } = *self.chunks.get(handle);
@@ -225,17 +174,19 @@ impl Tables {
         pages.commits += received;
         let bytes = new << pages.shift;
         self.counters.account_commit(bytes);
+        self.set_counting();
     }
 
     /// Counts pages as without memory.
     pub(crate) fn count_decommits(&mut self, pages: u64) {
         let bytes = pages << self.pages().shift;
         self.counters.account_release(bytes);
+        self.set_counting();
     }
 
     /// Sets whether requests and frees find no memory. All holes must be without any when it begins.
     pub(crate) fn set_paused(&mut self, is_paused: bool) {
-        self.pages_mut().is_paused = is_paused;
+        self.pages_mut().set_pause(is_paused);
     }
 
     /// Counts `pages` pages as committed, and no other; of these `received` have received memory.

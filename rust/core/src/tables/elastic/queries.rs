@@ -16,7 +16,7 @@ impl Tables {
         if pages.is_paused {
             0
         } else {
-            (self.counters.reserved() >> pages.shift).saturating_sub(pages.touched)
+            (self.counters.reserved() >> pages.shift).saturating_sub(self.touched())
         }
     }
 
@@ -57,7 +57,7 @@ impl Tables {
     pub(crate) fn smallest_limit_in_pages(&self, needed: u64, supply: Supply) -> Option<u64> {
         let pages = self.pages();
         let fewest = self.fewest_pages(needed);
-        let limit = pages.touched.checked_add(fewest)?.checked_mul(pages.page_size())?;
+        let limit = self.touched().checked_add(fewest)?.checked_mul(pages.page_size())?;
         let from_source = supply.now.saturating_add(supply.reclaimable) >> pages.shift;
         let has_memory = fewest <= self.free_pages().saturating_add(from_source);
         (!pages.is_paused && has_memory && limit > self.limit && limit <= MAX_BYTES).then_some(limit)
@@ -75,7 +75,8 @@ impl Tables {
         for handle in self.bins.all_from(&self.chunks, needed) {
             let hole = self.hole(handle);
             let is_lost = self.is_lost(hole.start);
-            let places = hole.places(request, self.ends_range(handle), pages).into_iter().flatten();
+            let places =
+                hole.places(request, self.chunks.get(handle).next.is_none(), pages).into_iter().flatten();
             let usable = places.filter(|place| !is_lost || hole.committed.count_missing(place.pages) == 0);
             let least = usable.map(|place| place.pages.len()).min();
             fewest = fewest.min(least.unwrap_or(u64::MAX));
@@ -142,8 +143,11 @@ impl Tables {
                 }
             }
         }
-        if touched != pages.touched {
+        if touched != self.touched() {
             return Err(("the touched pages are those of no hole", 0));
+        }
+        if pages.touched.is_some() != (self.counters.reserved() >> pages.shift >= pages.tight_from) {
+            return Err(("touched pages are counted where their number decides", 0));
         }
         if listed + pages.vacant_lists.len() != pages.lists.len() {
             return Err(("each list of spans belongs to one hole", 0));
