@@ -28,6 +28,7 @@ class Helpers:
             "in_graph": self.in_graph,
             "graph_gradients": self.graph_gradients,
             "static": self.static,
+            "elements": self.elements,
             "described": self.described,
             "keras_tools": lambda: KerasTools(self._tf),
             "rebuilt": self.rebuilt,
@@ -104,6 +105,19 @@ class Helpers:
             connected = [each for each in found if each is not None]
             with self._v1.Session() as session:
                 return [each is not None for each in found], session.run(connected, dict(fed))
+
+    def elements(self, dataset: Any, following: Callable[[Any], Any] = next) -> list[Any]:
+        """Return the first elements of a data set, and names of errors in the places of those that cannot be made."""
+        iterator = iter(dataset)
+        made: list[Any] = []
+        for _ in range(25):
+            try:
+                made.append(following(iterator))
+            except StopIteration:
+                made.append("end")
+            except self._tf.errors.OpError as error:
+                made.append(type(error).__name__)
+        return made
 
     def described(self, value: Any) -> Any:
         """Return type and static shape of each tensor of a structure."""

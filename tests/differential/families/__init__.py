@@ -2,6 +2,7 @@
 
 from families import (
     arrays,
+    datasets,
     derivatives,
     elementwise,
     gathering,
@@ -43,6 +44,7 @@ _FAMILIES = (
     graphs,
     legacy,
     legacy_losses,
+    datasets,
     derivatives,
     slices,
 )

@@ -7,7 +7,7 @@ Longer than 300 lines: the methods of one class, a third of them documentation.
 """
 
 from collections.abc import Callable, Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, NoReturn
 
 import numpy as np
@@ -101,7 +101,9 @@ class Dataset(ElementSource):
 
         Raises:
             TypeError: Not a function, or no types are given.
-            InvalidArgumentError: During iteration: a value has another structure, type or shape.
+            InvalidArgumentError: During iteration: a value has another structure, type or shape, or the function raises
+                a ``TypeError`` or ``ValueError``.
+            UnknownError: During iteration: the function raises another error.
         """
         if not callable(generator):
             raise TypeError("`generator` must be a Python callable.")
@@ -109,7 +111,7 @@ class Dataset(ElementSource):
         given = [each.numpy() for each in flatten(normalized(tuple(args)))] if args else []
         return Dataset(
             "_FlatMapDataset",
-            lambda: generated(lambda: iter(generator(*given)), spec),
+            lambda: generated(lambda: generator(*given), spec),
             lambda: spec,
             counts.UNKNOWN,
         )
@@ -287,7 +289,7 @@ class Dataset(ElementSource):
         most = integer_argument(count, "count")
         return Dataset(
             "_TakeDataset",
-            lambda: to.reordered(self._start(), lambda each: islice(each, None if most < 0 else most)),
+            lambda: to.taken(self._start(), most),
             self._spec,
             counts.of_first(self._count, most),
             self,
@@ -298,11 +300,7 @@ class Dataset(ElementSource):
         skipped = integer_argument(count, "count")
         return Dataset(
             "_SkipDataset",
-            lambda: (
-                iter(())
-                if skipped < 0
-                else to.reordered(self._start(), lambda each: islice(each, skipped, None))
-            ),
+            lambda: iter(()) if skipped < 0 else to.every(self._start(), skipped, 1),
             self._spec,
             counts.of_rest(self._count, skipped),
             self,
@@ -326,7 +324,7 @@ class Dataset(ElementSource):
             )
         return Dataset(
             "_ShardDataset",
-            lambda: islice(self._start(), first, None, count),
+            lambda: to.every(self._start(), first, count),
             self._spec,
             counts.of_batches(counts.of_rest(self._count, first), count, drop_remainder=False),
             self,

@@ -64,7 +64,7 @@ class ElementSource:
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """Iterate over the elements as NumPy arrays and scalars."""
-        return (arrays_of(element) for element in self._start())
+        return map(arrays_of, self._start())
 
     def __iter__(self) -> OwnedIterator:
         if thread.state.graph is not None:

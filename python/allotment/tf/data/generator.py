@@ -1,15 +1,30 @@
 """Elements of Python generators, checked against their declared types and shapes."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
-from allotment.errors import InvalidArgumentError
-from allotment.tf.data.structure import flatten, map_values, on_host, pack, same_structure
+from allotment.errors import (
+    InvalidArgumentError,
+    OpError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
+from allotment.tf.data.structure import flatten, on_host, pack, same_structure
+from allotment.tf.data.transformations import Made
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import as_dtype
 from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.tensors.tensor_shape import TensorShape
 from allotment.tf.tensors.tensor_spec import TensorSpec
+
+#: The classes of errors for those that a generator raises. All others are an ``UnknownError``.
+_CLASSES: Final[dict[Any, Callable[[None, None, str], OpError]]] = {
+    (TypeError, ValueError): InvalidArgumentError,
+    MemoryError: ResourceExhaustedError,
+    NotImplementedError: UnimplementedError,
+}
+_END: Final = object()
 
 
 def signature(output_types: Any, output_shapes: Any, output_signature: Any) -> Any:
@@ -41,32 +56,58 @@ def signature(output_types: Any, output_shapes: Any, output_signature: Any) -> A
     if output_shapes is not None:
         # For a single type, a tuple is a shape and no structure.
         single = not isinstance(output_types, dict | tuple)
-        shapes = [output_shapes] if single else _shapes(output_types, output_shapes)
+        shapes = [output_shapes] if single else _flatten_up_to(output_types, output_shapes)
     specs = [
         TensorSpec(TensorShape(shape), as_dtype(dtype)) for shape, dtype in zip(shapes, types, strict=True)
     ]
     return pack(output_types, specs)
 
 
-def _shapes(types: Any, shapes: Any) -> list[Any]:
-    if isinstance(types, dict):
-        return [shape for key in sorted(types) for shape in _shapes(types[key], shapes[key])]
-    if isinstance(types, tuple):
-        return [shape for pair in zip(types, shapes, strict=True) for shape in _shapes(*pair)]
-    return [shapes]
+def _flatten_up_to(structure: Any, other: Any) -> list[Any]:
+    """Return the parts of ``other`` in the places of the values of a structure."""
+    if isinstance(structure, dict):
+        return [part for key in sorted(structure) for part in _flatten_up_to(structure[key], other[key])]
+    if isinstance(structure, tuple):
+        return [part for pair in zip(structure, other, strict=True) for part in _flatten_up_to(*pair)]
+    return [other]
 
 
-def generated(make: Callable[[], Iterator[Any]], spec: Any) -> Iterator[Any]:
-    """Yield the values of a generator as tensors of the declared types and shapes.
+def generated(make: Callable[[], Iterable[Any]], spec: Any) -> Iterator[Any]:
+    """Make an iterator over the values of a generator as tensors of the declared types and shapes.
 
-    Raises:
+    An iteration raises:
         InvalidArgumentError: A value of another structure, type or shape.
+        OpError: The generator raises an error, whose cause it is.
     """
-    for value in make():
+    values: Iterator[Any] | None = None
+
+    def following() -> Any:
+        nonlocal values
+        try:
+            values = values or iter(make())
+            value = next(values, _END)
+        except Exception as error:
+            raise _failed(error) from error
+        if value is _END:
+            raise StopIteration
         element = tuple(value) if isinstance(value, list) and isinstance(spec, tuple) else value
-        if not same_structure(spec, element):
+        if not same_structure(spec, element, up_to=True):
             raise _unexpected(spec, value)
-        yield map_values(lambda one, each, value=value: _checked(one, each, spec, value), spec, element)
+        pairs = zip(flatten(spec), _flatten_up_to(spec, element), strict=True)
+        return pack(spec, [_checked(one, each, spec, value) for one, each in pairs])
+
+    return Made(following)
+
+
+def _failed(error: Exception) -> Exception:
+    """Return the error of an iteration whose generator raised ``error``, of the class that TensorFlow chooses."""
+    if isinstance(error, ResourceExhaustedError):
+        return error
+    text = f"{type(error).__name__}: {error}"
+    for kinds, made in _CLASSES.items():
+        if isinstance(error, kinds):
+            return made(None, None, text)
+    return UnknownError(None, None, text)
 
 
 def _checked(spec: TensorSpec, given: Any, whole: Any, value: Any) -> EagerTensor:

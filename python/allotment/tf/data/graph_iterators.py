@@ -8,6 +8,7 @@ import numpy as np
 from allotment.tf.data.elements import ElementSource
 from allotment.tf.data.spec import common_spec
 from allotment.tf.data.structure import captured, flatten, map_values, on_host, pack
+from allotment.tf.data.transformations import Made
 from allotment.tf.dispatch import ThreadState, thread
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.nodes.node import Operation
@@ -190,13 +191,13 @@ def _elements(dataset: ElementSource, values: dict[Any, Any]) -> Iterator[list[A
     state = ThreadState()
     with thread.with_state(state), captured(values):
         elements = dataset._start()
-    while True:
-        # Not around the `yield`: the program runs between two elements.
+
+    def following() -> list[Any]:
         with thread.with_state(state), captured(values):
-            element = next(elements, None)
-        if element is None:
-            return
-        yield [tensor._on_host() for tensor in flatten(element)]
+            element = next(elements)
+        return [tensor._on_host() for tensor in flatten(element)]
+
+    return Made(following)
 
 
 __all__ = ["GraphIterator", "make_initializable_iterator", "make_one_shot_iterator"]

@@ -44,21 +44,21 @@ def map_values(function: Callable[..., Any], structure: Any, *others: Any) -> An
     return pack(structure, [function(*values) for values in columns])
 
 
-def same_structure(one: Any, other: Any) -> bool:
-    """Whether two structures have the same nesting."""
+def same_structure(one: Any, other: Any, up_to: bool = False) -> bool:
+    """Whether two structures have the same nesting; ``up_to`` allows structures in place of values of the first."""
     if isinstance(one, Mapping):
         return (
             isinstance(other, Mapping)
             and set(one) == set(other)
-            and all(same_structure(one[key], other[key]) for key in one)
+            and all(same_structure(one[key], other[key], up_to) for key in one)
         )
     if isinstance(one, tuple):
         return (
             isinstance(other, tuple)
             and len(one) == len(other)
-            and all(same_structure(*pair) for pair in zip(one, other, strict=True))
+            and all(same_structure(*pair, up_to) for pair in zip(one, other, strict=True))
         )
-    return not isinstance(other, Mapping | tuple)
+    return up_to or not isinstance(other, Mapping | tuple)
 
 
 @contextmanager

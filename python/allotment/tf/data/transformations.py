@@ -1,7 +1,13 @@
-"""Transformations of data sets: from an iterator over elements to another."""
+"""Transformations of data sets: from an iterator over elements to another.
+
+After an error in one element an iterator goes on with the next, as in TensorFlow. A generator ends at an error, and so
+does ``islice``: iterators over elements are made of functions, see ``Made``.
+
+Longer than 300 lines: one transformation after the other.
+"""
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 from allotment.errors import InvalidArgumentError
@@ -20,6 +26,19 @@ Elements = Iterator[Any]
 
 #: The number of random numbers to draw at a time.
 _DRAWS = 1024
+
+
+class Made(Iterator[Any]):
+    """An iterator over the values that a function returns, until it raises ``StopIteration``.
+
+    Unlike a generator, it goes on after another error.
+    """
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+
+    def __next__(self) -> Any:
+        return self._function()
 
 
 class Rows(Iterator[Any]):
@@ -62,11 +81,15 @@ def batched(elements: Elements, size: int, drop_remainder: bool) -> Elements:
 
 
 def _batched(elements: Elements, size: int, drop_remainder: bool) -> Elements:
-    while taken := list(islice(elements, size)):
-        if len(taken) < size and drop_remainder:
-            return
-        columns = zip(*map(flatten, taken), strict=True)
-        yield pack(taken[0], [_stacked(number, column) for number, column in enumerate(columns)])
+    def following() -> Any:
+        # An error in an element drops the elements of its batch before it.
+        batch = list(islice(elements, size))
+        if not batch or (len(batch) < size and drop_remainder):
+            raise StopIteration
+        columns = zip(*map(flatten, batch), strict=True)
+        return pack(batch[0], [_stacked(number, column) for number, column in enumerate(columns)])
+
+    return Made(following)
 
 
 def _stacked(number: int, tensors: tuple[EagerTensor, ...]) -> EagerTensor:
@@ -89,50 +112,108 @@ def shuffled(elements: Elements, size: int | None, source: Source) -> Elements:
 
 
 def _shuffled(elements: Iterator[Any], size: int | None, source: Source) -> Iterator[Any]:
-    kept = list(islice(elements, size))
-    for element, index in zip(elements, _draws(source, len(kept)), strict=False):
-        chosen, kept[index] = kept[index], element
-        yield chosen
-    for index in source.permutation(len(kept)).tolist():
-        yield kept[index]
+    kept: list[Any] = []
+    draws = _draws(source)
+    at_end = False
+
+    def following() -> Any:
+        nonlocal at_end
+        while not at_end and (size is None or len(kept) < size):
+            for element in elements:
+                kept.append(element)
+                break
+            else:
+                at_end = True
+        if not kept:
+            raise StopIteration
+        index = int(next(draws) * len(kept))
+        kept[index], kept[-1] = kept[-1], kept[index]
+        return kept.pop()
+
+    return Made(following)
 
 
-def _draws(source: Source, end: int) -> Iterator[int]:
+def _draws(source: Source) -> Iterator[float]:
     while True:
-        yield from source.integers(end, size=_DRAWS).tolist()
+        yield from source.random(_DRAWS).tolist()
 
 
-def repeated(restart: Callable[[], Elements], count: int) -> Elements:
-    """Repeat a data set ``count`` times; without end if it is negative and there are elements."""
-    if not count:
+def taken(elements: Elements, most: int) -> Elements:
+    """Keep the first ``most`` elements; all if it is negative."""
+    return elements if most < 0 else reordered(elements, lambda given: _taken(given, most))
+
+
+def _taken(elements: Iterator[Any], most: int) -> Iterator[Any]:
+    left = most
+
+    def following() -> Any:
+        nonlocal left
+        if not left:
+            raise StopIteration
+        element = next(elements)
+        left -= 1
+        return element
+
+    return Made(following)
+
+
+def every(elements: Elements, first: int, step: int) -> Elements:
+    """Keep each ``step``-th element from number ``first`` on."""
+    return reordered(elements, lambda given: _every(given, first, step))
+
+
+def _every(elements: Iterator[Any], first: int, step: int) -> Iterator[Any]:
+    skipped = first
+
+    def following() -> Any:
+        nonlocal skipped
+        # After an error among the skipped elements, as many are skipped again; one in a kept element takes its place.
+        for _ in islice(elements, skipped):
+            pass
+        skipped = 0
+        element = next(elements)
+        skipped = step - 1
+        return element
+
+    return Made(following)
+
+
+def repeated(restart: Callable[[], Elements], times: int) -> Elements:
+    """Repeat a data set ``times`` times; without end if it is negative and there are elements."""
+    if not times:
         return iter(())
     first = restart()
     if not isinstance(first, Rows):
-        return _repeated(first, restart, count)
+        return _repeated(first, restart, times)
 
     def numbers() -> Iterator[int]:
         again = restart()
         assert isinstance(again, Rows)
         return again.numbers
 
-    return Rows(first.tensors, _repeated(first.numbers, numbers, count))
+    return Rows(first.tensors, _repeated(first.numbers, numbers, times))
 
 
-def _repeated(elements: Iterator[Any], restart: Callable[[], Iterator[Any]], count: int) -> Iterator[Any]:
-    while True:
-        found = False
-        for element in elements:
-            found = True
-            yield element
-        count -= 1
-        if not (found and count):
-            return
-        elements = restart()
+def _repeated(elements: Iterator[Any], restart: Callable[[], Iterator[Any]], times: int) -> Iterator[Any]:
+    is_empty = True
+
+    def following() -> Any:
+        nonlocal elements, is_empty, times
+        while times:
+            for element in elements:
+                is_empty = False
+                return element
+            times = 0 if is_empty and times < 0 else times - 1
+            if times:
+                elements, is_empty = restart(), True
+        raise StopIteration
+
+    return Made(following)
 
 
 def mapped(elements: Elements, function: Callable[..., Any]) -> Elements:
     """Apply a function to each element."""
-    return (result(called(function, element)) for element in elements)
+    return Made(lambda: result(called(function, next(elements))))
 
 
 def result(value: Any) -> Any:
@@ -146,7 +227,8 @@ def filtered(elements: Elements, predicate: Callable[..., Any]) -> Elements:
     Raises:
         ValueError: It returns no bool scalar.
     """
-    for element in elements:
+
+    def keeps(element: Any) -> bool:
         with on_host():
             kept = to_tensor(called(predicate, element))
         if kept._dtype is not bool_ or kept._array.ndim:
@@ -154,14 +236,14 @@ def filtered(elements: Elements, predicate: Callable[..., Any]) -> Elements:
                 "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor, but its return type is "
                 f"{TensorSpec(kept.shape, kept._dtype)}."
             )
-        if kept:
-            yield element
+        return bool(kept)
+
+    return filter(keeps, elements)
 
 
 def counted(elements: Elements, start: int) -> Elements:
     """Number the elements."""
-    # No device scope may be open while the caller runs.
-    return ((_number(number), element) for number, element in enumerate(elements, start))
+    return zipped((None, None), [map(_number, count(start)), elements])
 
 
 def _number(number: int) -> EagerTensor:
@@ -185,16 +267,41 @@ class Cache:
         return self._keep() if self._kept is None else iter(self._kept)
 
     def _keep(self) -> Elements:
-        kept = []
-        for element in self._restart():
-            kept.append(element)
-            yield element
-        self._kept = kept
+        kept: list[Any] = []
+        elements = self._restart()
+
+        def following() -> Any:
+            for element in elements:
+                kept.append(element)
+                return element
+            self._kept = kept
+            raise StopIteration
+
+        return Made(following)
 
 
 def zipped(structure: Any, iterators: list[Elements]) -> Elements:
     """Combine the elements of several data sets, until one of them ends."""
-    return (pack(structure, values) for values in zip(*iterators, strict=False))
+
+    def following() -> Any:
+        values, errors = [], []
+        for each in iterators:
+            try:
+                values.append(next(each))
+            except StopIteration:
+                # For good, even if an error goes first.
+                iterators.clear()
+                break
+            except Exception as error:
+                # The other iterators go on as well, so that elements stay together.
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        if not iterators:
+            raise StopIteration
+        return pack(structure, values)
+
+    return Made(following)
 
 
 def rows(tensors: Any) -> Rows:
@@ -226,9 +333,11 @@ def _rows(tensor: EagerTensor, numbers: list[int]) -> EagerTensor:
 __all__ = [
     "Cache",
     "Elements",
+    "Made",
     "Rows",
     "batched",
     "counted",
+    "every",
     "filtered",
     "mapped",
     "reordered",
@@ -236,5 +345,6 @@ __all__ = [
     "result",
     "rows",
     "shuffled",
+    "taken",
     "zipped",
 ]

@@ -77,10 +77,10 @@ def test_an_iterator_over_what_is_fed(session: Any) -> None:
         v1.data.make_one_shot_iterator(made)
     z = v1.placeholder(tf.float32, [None])
     both = v1.data.make_initializable_iterator(Dataset.from_tensor_slices((x, z)))
-    nothing = both.get_next()
-    session.run(both.initializer, {x: np.ones((1, 3)), z: [1, 2]})
     with pytest.raises(tf.errors.InvalidArgumentError, match="Dimensions 1 and 2 are not compatible"):
-        session.run(nothing)
+        session.run(both.initializer, {x: np.ones((1, 3)), z: [1, 2]})
+    with pytest.raises(tf.errors.FailedPreconditionError, match="the iterator has not been initialized"):
+        session.run(both.get_next())
 
 
 def test_an_iterator_for_several_data_sets(session: Any) -> None:

@@ -229,9 +229,9 @@ def test_tapes_record_the_tensors_of_the_function() -> None:
 
     @tf.custom_gradient
     def x_exp(x: Any) -> Any:
-        e = tf.exp(x)
-        kept.append(e)
-        return e * x, lambda upstream: upstream * (x * e + e)
+        grown = tf.exp(x)
+        kept.append(grown)
+        return grown * x, lambda upstream: upstream * (x * grown + grown)
 
     x = tf.Variable(1.0)
     with tf.GradientTape() as second:

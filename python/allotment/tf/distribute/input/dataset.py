@@ -9,12 +9,13 @@ from allotment.tf.data.dataset import Dataset
 from allotment.tf.data.iterators import ElementIterator
 from allotment.tf.data.options import AutoShardPolicy, Options
 from allotment.tf.data.structure import flatten, map_values, on_host, pack, same_structure
+from allotment.tf.data.transformations import Made
 from allotment.tf.distribute.input.context import InputContext
 from allotment.tf.distribute.reductions.members import member
 from allotment.tf.distribute.values import PerReplica, PerReplicaSpec, regroup
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.random.draws import Source
-from allotment.tf.ops.random.seeds import in_common
+from allotment.tf.ops.random.seeds import InCommon
 from allotment.tf.tensors.dtype import int64
 from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.tensors.tensor_spec import TensorSpec
@@ -73,7 +74,7 @@ class DistributedDataset:
 
         if self._common is None:
             return DistributedIterator(self._distribute(iter(self._dataset)), spec)
-        elements = in_common(self._common, lambda: iter(self._dataset))
+        elements = InCommon(self._common, lambda: iter(self._dataset))
         return DistributedIterator(self._distribute(elements), spec)
 
     @property
@@ -111,7 +112,7 @@ def divide_batches(
     _check_iterable(dataset, "dataset")
 
     def divide(elements: Iterator[Any]) -> Iterator[Any]:
-        return (_divide(element, names, first, count) for element in elements)
+        return Made(lambda: _divide(next(elements), names, first, count))
 
     _check_shard_policy(dataset, count // len(names))
     return DistributedDataset(
@@ -134,9 +135,11 @@ def distribute_batches(
     _check_iterable(dataset, "the result of dataset_fn")
 
     def deal(elements: Iterator[Any]) -> Iterator[Any]:
-        for element in elements:
+        def following() -> Any:
             # A replica for which no batch is left gets one without rows.
-            yield _one_per_replica([element, *(next(elements, None) for _ in names[1:])], names)
+            return _one_per_replica([next(elements), *(next(elements, None) for _ in names[1:])], names)
+
+        return Made(following)
 
     def part_spec(spec: TensorSpec) -> Any:
         # With several replicas some may get a batch without rows in the end.

@@ -16,7 +16,7 @@ from allotment.tf.keras.metrics.metric import Metric
 from allotment.tf.keras.training.data import Arrays, Batch, Stream
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.random.draws import Source
-from allotment.tf.ops.random.seeds import in_common
+from allotment.tf.ops.random.seeds import InCommon
 
 
 class Runner:
@@ -76,7 +76,7 @@ class Runner:
         """Iterate over data, in the same order in all processes of the strategy."""
         if self._common is None and self._strategy is not None:
             self._common = self._strategy.extended._common_source()
-        return data.batches() if self._common is None else in_common(self._common, data.batches)
+        return data.batches() if self._common is None else InCommon(self._common, data.batches)
 
     def run(self, step: Callable[[Batch], Any], batch: Batch) -> list[Any]:
         """Call a step with the part of each replica, on its device; return the results of this process's replicas."""

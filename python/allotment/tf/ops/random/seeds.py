@@ -170,20 +170,21 @@ def common_source() -> Source | None:
     return _stream.common
 
 
-def in_common(source: Source, start: Callable[[], Iterator[Any]]) -> Iterator[Any]:
-    """Yield elements; random numbers without a seed that are drawn to make them come from a shared source."""
-    elements: Iterator[Any] | None = None
-    while True:
-        outer, _stream.common = _stream.common, source
+class InCommon(Iterator[Any]):
+    """An iterator over elements; random numbers without a seed that they are made of come from a shared source."""
+
+    def __init__(self, source: Source, start: Callable[[], Iterator[Any]]) -> None:
+        self._source, self._start = source, start
+        self._elements: Iterator[Any] | None = None
+
+    def __next__(self) -> Any:
+        outer, _stream.common = _stream.common, self._source
         try:
-            if elements is None:
-                elements = start()
-            element = next(elements)
-        except StopIteration:
-            return
+            if self._elements is None:
+                self._elements = self._start()
+            return next(self._elements)
         finally:
             _stream.common = outer
-        yield element
 
 
 def dataset_generator(op: str, seed: Any) -> Source:
@@ -203,11 +204,11 @@ def generator_of(*numbers: int) -> Source:
 
 
 __all__ = [
+    "InCommon",
     "common_source",
     "dataset_generator",
     "generator",
     "generator_of",
-    "in_common",
     "next_step",
     "set_seed",
     "shared_generator",
