@@ -2,6 +2,7 @@
 
 from families import (
     arrays,
+    control,
     datasets,
     derivatives,
     elementwise,
@@ -44,6 +45,7 @@ _FAMILIES = (
     graphs,
     legacy,
     legacy_losses,
+    control,
     datasets,
     derivatives,
     slices,

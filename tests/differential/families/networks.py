@@ -90,6 +90,8 @@ def pools(function: str, rng: random.Random) -> Call:
     if rng.random() < 0.04:
         # One error per call: the elements are floats.
         stride, operand = rng.choice((0, -1, [1, 1])), ("float32", *operand[1:])
+    if "max" in function and rng.random() < 0.15:
+        padding = f"[[0, 0], {[rng.randrange(3) for _ in '12']}, {[rng.randrange(3) for _ in '12']}, [0, 0]]"
     if padding == "'same'":
         operand = ("float32", *operand[1:])
     return Call(

@@ -2,16 +2,18 @@
 
 import contextlib
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from allotment.errors import InvalidArgumentError
 from allotment.tf import nest
 from allotment.tf.dispatch import thread
 from allotment.tf.errors import OperatorNotAllowedInGraphError
 from allotment.tf.ops.array.array import get_static_value, is_tensor
-from allotment.tf.ops.control.assert_op import Assert
+from allotment.tf.ops.control.assert_op import failed
 from allotment.tf.ops.control.traced import after_loop, is_traced, one_of
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
@@ -71,31 +73,60 @@ def case(
 
     Raises:
         TypeError: Not pairs of a tensor and a function.
-        InvalidArgumentError: No condition is true, and there is no function for that.
+        ValueError: There are no pairs, or a dictionary that is not ordered, of which the order counts.
+        InvalidArgumentError: No condition is true, and there is no function for that; with ``exclusive`` several are.
     """
     if isinstance(pred_fn_pairs, dict):
-        pred_fn_pairs = [(key.deref(), function) for key, function in pred_fn_pairs.items()]
-    if not isinstance(pred_fn_pairs, list | tuple):
+        pairs = list(pred_fn_pairs.items())
+        if not isinstance(pred_fn_pairs, OrderedDict):
+            if thread.state.graph is None and not exclusive:
+                raise ValueError(
+                    "Unordered dictionaries are not supported for the 'pred_fn_pairs' argument when `exclusive=False` "
+                    "and eager mode is enabled."
+                )
+            pairs.sort(key=lambda pair: str(getattr(pair[0], "name", "")))
+    elif isinstance(pred_fn_pairs, list | tuple):
+        pairs = list(pred_fn_pairs)
+    else:
         raise TypeError(f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(pred_fn_pairs)}")
-    for condition, function in pred_fn_pairs:
+    if not pairs:
+        raise ValueError("'pred_fn_pairs' must have at least one pair of a condition and a function.")
+    for each in pairs:
+        if not isinstance(each, list | tuple) or len(each) != 2:
+            raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {each}.")
+        condition, function = each
         if not is_tensor(condition):
             raise TypeError(f"pred must be a Tensor, got: {condition}")
         if not callable(function):
             raise TypeError(f"fn for pred {condition} must be callable.")
     if default is not None and not callable(default):
         raise TypeError("default must be callable.")
-    traced = [condition for condition, _ in pred_fn_pairs if is_traced(condition)]
+    conditions = [condition for condition, _ in pairs]
+    functions = [function for _, function in pairs]
+    traced = [each for each in conditions if is_traced(each)]
     if traced:
-        functions = [function for _, function in pred_fn_pairs] + ([] if default is None else [default])
-        return one_of(traced[0], [function() for function in functions])
-    for condition, function in pred_fn_pairs:
-        if _decided("tf.case", condition):
-            return function()
-    if default is None:
-        conditions = [condition for condition, _ in pred_fn_pairs]
-        Assert(to_tensor(False), ["Input error: None of conditions evaluated as True:", *conditions])
-        return None
-    return default()
+        every = functions if default is None else [*functions, default]
+        return one_of(traced[0], [function() for function in every])
+    if exclusive:
+        # As in TensorFlow, where the last function is the default without another one: its condition does not count.
+        counted = conditions if default is not None else conditions[:-1]
+        if sum(bool(_decided("tf.case", each)) for each in counted) > 1:
+            names = ", ".join("?" if isinstance(each, EagerTensor) else each.name for each in counted)
+            raise _no_case(f"exclusive=True: more than 1 conditions ({names}) evaluated as True:", counted)
+    chosen = next((function for condition, function in pairs if _decided("tf.case", condition)), None)
+    chosen = chosen or default
+    if chosen is None:
+        raise _no_case("None of conditions evaluated as True:", conditions)
+    return chosen()
+
+
+def _no_case(text: str, conditions: Sequence[Any]) -> InvalidArgumentError:
+    """Make the error of conditions of which not one alone is true."""
+    values = ", ".join(str(bool(_decided("tf.case", each))) for each in conditions[:3])
+    return failed(
+        "Expected 'tf.Tensor(False, shape=(), dtype=bool)' to be true. Summarized data: "
+        f"b'Input error: {text}'\n{values}"
+    )
 
 
 def switch_case(

@@ -11,6 +11,7 @@ from allotment.tf.ops.control.traced import is_traced, repeated
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import DType, as_dtype
 from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.tensors.tensor_shape import TensorShape
 
 
 def _slices(elems: Any) -> tuple[list[EagerTensor], int | None]:
@@ -23,7 +24,11 @@ def _slices(elems: Any) -> tuple[list[EagerTensor], int | None]:
         )
     if any(not tensor.ndim for tensor in flat):
         raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
-    count = flat[0].shape[0]
+    lengths = [tensor.shape[0] for tensor in flat]
+    count: int | None = lengths[0]
+    for length in lengths:
+        if count is not None and length is not None and length != count:
+            raise ValueError(f"Dimensions {count} and {length} are not compatible")
     if count is None and not is_traced(flat[0]):
         raise ValueError(
             f"the function is called once for each slice, and how many {flat[0]!r} has must be known when the graph is "
@@ -67,27 +72,43 @@ def map_fn(
     else:
         kinds = nest.map_structure(lambda each: as_dtype(getattr(each, "dtype", each)), signature)
     flat_kinds: list[DType] = nest.flatten(kinds)
+    shapes = [TensorShape(getattr(each, "shape", None)) for each in nest.flatten(signature)]
+    shapes = shapes if len(shapes) == len(flat_kinds) else [TensorShape(None)] * len(flat_kinds)
     columns: list[list[EagerTensor]] = [[] for _ in flat_kinds]
     for index in range(1 if count is None else count):
         result = fn(nest.pack_sequence_as(elems, [tensor[index] for tensor in tensors]))
         nest.assert_same_structure(kinds, result, check_types=False)
-        for column, kind, value in zip(columns, flat_kinds, nest.flatten(result), strict=True):
-            made = to_tensor(value)
-            if made._dtype is not kind:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"TensorArray dtype is {kind.name} but Op is trying to write dtype {made._dtype.name} ",
+        for place, (kind, value) in enumerate(zip(flat_kinds, nest.flatten(result), strict=True)):
+            made = _of_type(to_tensor(value), kind)
+            if not shapes[place].is_compatible_with(made.shape):
+                raise ValueError(
+                    f"Incompatible shape for value ({made.shape}), expected ({shapes[place]}): the function returns "
+                    "tensors of other shapes than were said, or than the first"
                 )
-            column.append(made)
+            shapes[place] = made.shape
+            columns[place].append(made)
     if count is None:
         return nest.pack_sequence_as(kinds, [repeated(column[0], tensors[0]) for column in columns])
-    pairs = zip(columns, flat_kinds, strict=True)
-    stacked = [stack(column) if column else zeros([0], kind) for column, kind in pairs]
+    stacked = [
+        stack(column) if column else zeros([0, *(shape if shape.is_fully_defined() else [])], kind)
+        for column, kind, shape in zip(columns, flat_kinds, shapes, strict=True)
+    ]
     return nest.pack_sequence_as(kinds, stacked)
 
 
-def _fold(fn: Callable[..., Any], elems: Any, initializer: Any, backwards: bool) -> tuple[Any, list[Any]]:
+def _of_type(tensor: EagerTensor, kind: DType) -> EagerTensor:
+    if tensor._dtype is not kind:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"TensorArray dtype is {kind.name} but Op is trying to write dtype {tensor._dtype.name} ",
+        )
+    return tensor
+
+
+def _fold(
+    fn: Callable[..., Any], elems: Any, initializer: Any, backwards: bool, of_one_type: bool = False
+) -> tuple[Any, list[Any]]:
     tensors, count = _slices(elems)
     # While a function is traced, the first slice stands for all.
     order = list(range(2 if count is None else count))[:: -1 if backwards else 1]
@@ -95,13 +116,20 @@ def _fold(fn: Callable[..., Any], elems: Any, initializer: Any, backwards: bool)
     so_far: list[Any] = []
     if initializer is None:
         if not parts:
-            raise ValueError("there is nothing to begin with: elems are empty and there is no initializer")
+            raise errors.OutOfRangeError(
+                None, None, "there is nothing to begin with: elems are empty and there is no initializer"
+            )
         so_far.append(parts.pop(0))
         value = so_far[0]
     else:
         value = nest.map_structure(to_tensor, initializer)
+    kinds = nest.map_structure(lambda each: each._dtype, value)
     for part in parts:
-        value = nest.map_structure(to_tensor, fn(value, part))
+        result = fn(value, part)
+        nest.assert_same_structure(value, result)
+        value = nest.map_structure(to_tensor, result)
+        if of_one_type:
+            nest.map_structure(_of_type, value, kinds)
         so_far.append(value)
     return value, so_far
 
@@ -144,7 +172,9 @@ def scan(
     name: str | None = None,
 ) -> Any:
     """As ``foldl``, but return all that the function returned, stacked. As ``tf.scan``."""
-    last, values = _fold(fn, elems, initializer, reverse)
+    last, values = _fold(fn, elems, initializer, reverse, of_one_type=True)
+    if not values:
+        return nest.map_structure(lambda each: zeros([0, *each.shape], each._dtype), last)
     if is_traced(nest.flatten(elems)[0]) and nest.flatten(elems)[0].shape[0] is None:
         return nest.map_structure(lambda each: repeated(each, nest.flatten(elems)[0]), last)
     flat = [nest.flatten(value) for value in (values[::-1] if reverse else values)]

@@ -57,13 +57,24 @@ def _pool_fault(images: Array, windows: Windows) -> str | None:
     return windows.fault(images)
 
 
+def _max_pool_fault(images: Array, windows: Windows) -> str | None:
+    if isinstance(windows.padding, tuple):
+        # A window in the border alone has no largest element.
+        sides = ("Top", "Bottom"), ("Left", "Right")
+        for names, pads, size in zip(sides, windows.padding, windows.size, strict=True):
+            for name, pad in zip(names, pads, strict=True):
+                if pad >= size:
+                    return f"{name} padding {pad} needs to be smaller than the window size {size}"
+    return _pool_fault(images, windows)
+
+
 def _pool_shape(c: Inference, windows: Windows) -> list[Output]:
     batch, height, width, channels = images_shape(c, 0, windows)
     counts = window_counts(c, (height, width), windows.size, windows)
     return c.one(as_given((batch, *counts, channels), windows))
 
 
-_max_row = operation("MaxPool", _max_pool, shape=_pool_shape, fault=_pool_fault)
+_max_row = operation("MaxPool", _max_pool, shape=_pool_shape, fault=_max_pool_fault)
 
 
 _average_row = operation("AvgPool", _average_pool, shape=_pool_shape, fault=_pool_fault)

@@ -105,3 +105,56 @@ def test_what_has_no_effect() -> None:
         tf.name_scope(5)  # type: ignore[arg-type]
     assert tf.timestamp().dtype is tf.float64
     assert tf.version.VERSION == "2.21.0"
+
+
+def test_conditions_that_exclude_each_other() -> None:
+    def chosen(*conditions: bool, **options: Any) -> Any:
+        pairs = [(tf.constant(each), lambda number=number: number) for number, each in enumerate(conditions)]
+        return tf.case(pairs, exclusive=True, **options)
+
+    assert chosen(False, True, False, default=lambda: 9) == 1
+    assert chosen(False, False, default=lambda: 9) == 9
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"more than 1 conditions \(\?, \?\) evaluated as True"
+    ):
+        chosen(True, True, default=lambda: 9)
+    # Without a default the last function is the default, as in TensorFlow.
+    assert chosen(True, True) == 0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="more than 1 conditions"):
+        chosen(True, True, False)
+    with pytest.raises(ValueError, match="Unordered dictionaries are not supported"):
+        tf.case({"a": lambda: 1})
+    with pytest.raises(ValueError, match="at least one pair"):
+        tf.case([])
+    with (
+        tf.Graph().as_default(),
+        pytest.raises(tf.errors.InvalidArgumentError, match=r"\(Const:0, Const_1:0\)"),
+    ):
+        chosen(True, True, default=lambda: 9)
+
+
+@pytest.mark.parametrize("function", [tf.foldl, tf.foldr, tf.scan])
+def test_folds_of_no_slices(function: Any) -> None:
+    with pytest.raises(tf.errors.OutOfRangeError, match="nothing to begin with"):
+        function(lambda a, x: a + x, tf.zeros([0]))
+    made = function(lambda a, x: (a[0] + x, a[1]), tf.zeros([0]), initializer=(tf.zeros([2]), 1))
+    lengths = [0] if function is tf.scan else []
+    assert [each.shape.as_list() for each in made] == [[*lengths, 2], lengths]
+    assert [each.dtype for each in made] == [tf.float32, tf.int32]
+
+
+def test_functions_of_slices_keep_to_types_and_shapes() -> None:
+    def pair(x: Any) -> Any:
+        return tf.fill([2], x)
+
+    assert tf.map_fn(pair, tf.range(0), fn_output_signature=tf.TensorSpec([2], tf.int32)).shape == (0, 2)
+    with pytest.raises(ValueError, match=r"Incompatible shape for value \(\(2,\)\), expected \(\(3,\)\)"):
+        tf.map_fn(pair, tf.range(3), fn_output_signature=tf.TensorSpec([3], tf.int32))
+    with pytest.raises(ValueError, match=r"Incompatible shape for value \(\(1,\)\), expected \(\(0,\)\)"):
+        tf.map_fn(tf.range, tf.range(3))
+    with pytest.raises(ValueError, match="Dimensions 3 and 2 are not compatible"):
+        tf.map_fn(lambda x: x[0], (tf.range(3), tf.range(2)), fn_output_signature=tf.int32)
+    with pytest.raises(ValueError, match="same nested structure"):
+        tf.foldl(lambda a, x: (a, x), tf.ones([2]), initializer=0.0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="TensorArray dtype is float32"):
+        tf.scan(lambda a, x: tf.cast(a, tf.int32), tf.ones([2]), initializer=0.0)

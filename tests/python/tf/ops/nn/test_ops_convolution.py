@@ -239,3 +239,14 @@ def test_arguments_that_are_no_whole_numbers() -> None:
     assert nn.max_pool(images, 2.5, None, "SAME").shape == (1, 4, 4, 3)
     with pytest.raises(errors.InvalidArgumentError, match="padding must be whole numbers"):
         nn.max_pool(images, 2, 1, [[0, 0], [0.5, 0], [0, 0], [0, 0]])
+
+
+def test_windows_in_the_border_alone_have_no_largest_element() -> None:
+    images = tf.ones([1, 3, 3, 1])
+    assert tf.nn.max_pool2d(images, 3, 1, [[0, 0], [2, 0], [0, 2], [0, 0]]).shape == (1, 3, 3, 1)
+    for pads, text in (
+        ([[0, 0], [0, 2], [0, 0], [0, 0]], "Bottom padding 2 needs to be smaller than the window size 2"),
+        ([[0, 0], [0, 0], [3, 0], [0, 0]], "Left padding 3 needs to be smaller than the window size 2"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+            tf.nn.max_pool2d(images, 2, 1, pads)
