@@ -49,6 +49,7 @@ class ThreadState(Generic[GraphT, RecorderT, StrategyT]):
         "_other_placements",
         "eager",
         "graph",
+        "in_function",
         "placement",
         "placements",
         "recorder",
@@ -69,6 +70,8 @@ class ThreadState(Generic[GraphT, RecorderT, StrategyT]):
         self.recorder: RecorderT | None = None
         #: Whether functions that record elsewhere, as those of ``allotment.tf.v1``, run: in functions of data sets.
         self.eager = False
+        #: Whether the thread runs a function that TensorFlow records as a graph, such as one of ``tf.function``.
+        self.in_function = False
         #: Says how variables are made.
         self.strategy: StrategyT | None = None
         #: The memory runners of this thread, by device.

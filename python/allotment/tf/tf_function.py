@@ -9,6 +9,7 @@ import numpy as np
 
 from allotment.tf import nest
 from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.functions import across_boundary, are_recorded, inside_function
 from allotment.tf.tensors.tensor import Tensor
 from allotment.tf.tensors.tensor_spec import TensorSpec
 
@@ -51,9 +52,10 @@ class Function:
         """
         if self._signature is not None:
             args = self._check_arguments(args)
-        return nest.map_structure(
-            _to_tensors, self._python_function(*_arrays_to_tensors(args), **_arrays_to_tensors(kwargs))
-        )
+        given, named = _arrays_to_tensors(args), _arrays_to_tensors(kwargs)
+        with inside_function(are_recorded()):
+            made = self._python_function(*given, **named)
+        return nest.map_structure(_to_tensors, made)
 
     def _check_arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         assert self._signature is not None
@@ -141,7 +143,8 @@ def warn_jit_compile_ignored() -> None:
 def _arrays_to_tensors(arguments: Any) -> Any:
     """Convert the NumPy arrays among a function's arguments to tensors; Python's numbers stay as they are."""
     return nest.map_structure(
-        lambda each: to_tensor(each) if isinstance(each, np.ndarray | np.generic) else each, arguments
+        lambda each: to_tensor(each) if isinstance(each, np.ndarray | np.generic) else _crossing(each),
+        arguments,
     )
 
 
@@ -149,7 +152,14 @@ def _to_tensors(value: Any) -> Any:
     if hasattr(value, "_with_values"):
         # Per-replica values, as `Strategy.run` returns them, cannot be one tensor: convert each.
         return value._with_values([nest.map_structure(_to_tensors, each) for each in value.values])
-    return to_tensor(value) if isinstance(value, _VALUES) or hasattr(value, "_as_tensor") else value
+    if isinstance(value, _VALUES) or hasattr(value, "_as_tensor"):
+        return to_tensor(value)
+    return _crossing(value)
+
+
+def _crossing(value: Any) -> Any:
+    """Return an argument or a result as the other side of the function's boundary sees it."""
+    return across_boundary(value) if are_recorded() else value
 
 
 __all__ = ["Function", "function", "warn_jit_compile_ignored"]

@@ -20,7 +20,7 @@ from families import (
     slices,
     texts,
 )
-from families.keras import building, callbacks, layers, losses, metrics, optimizers, training
+from families.keras import building, callbacks, layers, logits, losses, metrics, optimizers, training
 from programs import Recipe
 
 _FAMILIES = (
@@ -38,6 +38,7 @@ _FAMILIES = (
     building,
     callbacks,
     layers,
+    logits,
     losses,
     metrics,
     optimizers,

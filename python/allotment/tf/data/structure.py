@@ -9,7 +9,8 @@ from allotment.devices.device_scope import device
 from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.array import get_static_value
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.tensors.tensor import EagerTensor, Tensor
+from allotment.tf.ops.functions import inside_function
+from allotment.tf.tensors.tensor import EagerTensor, Tensor, tensor_of
 from allotment.tf.tensors.tensor_spec import TensorSpec
 
 
@@ -133,7 +134,9 @@ def _tensor(value: Any) -> Any:
     if hasattr(value, "_as_graph_element"):
         value = value._as_graph_element()
     if not is_symbolic(value):
-        return to_tensor(value)
+        tensor = to_tensor(value)
+        # A tensor of its own, which has no gradient and does not know the activation that made it.
+        return tensor_of(tensor._array, tensor._dtype, tensor._device, tensor._home)
     known = get_static_value(value)
     return value if known is None else to_tensor(known, value._dtype)
 
@@ -143,7 +146,7 @@ def called(function: Callable[..., Any], element: Any) -> Any:
     state = thread.state
     before, state.eager = state.eager, True
     try:
-        with on_host():
+        with on_host(), inside_function():
             return function(*element) if type(element) is tuple else function(element)
     finally:
         state.eager = before

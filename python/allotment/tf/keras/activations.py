@@ -3,21 +3,27 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from allotment.tf.dispatch import thread
 from allotment.tf.keras.absent import look_up
 from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.constants import constant
+from allotment.tf.ops.array.joining import concat
+from allotment.tf.ops.array.layout import reshape, transpose
+from allotment.tf.ops.array.shapes import shape
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.arithmetic import add, maximum, minimum, multiply, negative, subtract
 from allotment.tf.ops.math.comparison import greater
-from allotment.tf.ops.math.real import exp, sigmoid
+from allotment.tf.ops.math.real import exp
+from allotment.tf.ops.math.real import sigmoid as _sigmoid
 from allotment.tf.ops.math.real import tanh as _tanh
 from allotment.tf.ops.nn.activations import elu as _elu
 from allotment.tf.ops.nn.activations import gelu, relu6, selu, softplus, softsign
 from allotment.tf.ops.nn.activations import leaky_relu as _leaky_relu
 from allotment.tf.ops.nn.activations import relu as _relu
-from allotment.tf.ops.nn.softmax import log_softmax, softmax
+from allotment.tf.ops.nn.softmax import log_softmax
+from allotment.tf.ops.nn.softmax import softmax as _softmax
 from allotment.tf.tensors.dtype import float32
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -27,6 +33,43 @@ Activation = Callable[..., EagerTensor]
 def linear(x: Any) -> Any:
     """Return the argument."""
     return x
+
+
+def sigmoid(x: Any) -> EagerTensor:
+    """Return ``1 / (1 + exp(-x))``. Cross entropies of the result are computed from ``x``."""
+    return _with_logits(_sigmoid(x), x)
+
+
+def softmax(x: Any, axis: Any = -1) -> EagerTensor:
+    """Return exponentials divided by their sum along an axis. Cross entropies of the result are computed from ``x``.
+
+    Args:
+        x: A tensor.
+        axis: An axis, several in a tuple, or ``None`` for all of them.
+    """
+    return _with_logits(_softmax_over(to_tensor(x), axis), x)
+
+
+def _with_logits(made: EagerTensor, logits: Any) -> EagerTensor:
+    """Let losses find the logits of probabilities."""
+    made._keras_logits = logits
+    if thread.state.in_function and type(made) is EagerTensor and not hasattr(made, "_activation"):
+        # It was made in this function, if not by one operation.
+        made._activation = "", to_tensor(logits)
+    return made
+
+
+def _softmax_over(x: EagerTensor, axis: Any) -> EagerTensor:
+    if axis is None:
+        return reshape(_softmax(reshape(x, [-1])), shape(x))
+    if not isinstance(axis, tuple):
+        return _softmax(x, axis)
+    rank = x.ndim
+    order = [*(each for each in range(rank) if each not in axis), *axis]
+    moved = transpose(x, order)
+    lengths = shape(moved)
+    flat = reshape(moved, concat([lengths[: rank - len(axis)], [-1]], 0))
+    return transpose(reshape(_softmax(flat), lengths), sorted(range(rank), key=order.__getitem__))
 
 
 def relu(
@@ -69,7 +112,7 @@ def leaky_relu(x: Any, negative_slope: float = 0.2) -> EagerTensor:
 def silu(x: Any) -> EagerTensor:
     """Return ``x * sigmoid(x)``."""
     given = to_tensor(x)
-    return multiply(given, sigmoid(given))
+    return multiply(given, _sigmoid(given))
 
 
 def exponential(x: Any) -> EagerTensor:

@@ -138,7 +138,17 @@ class Tensor(Operands):
 class EagerTensor(Tensor):
     """A tensor with a value, the result of an eager operation."""
 
-    __slots__ = ("__weakref__", "_array", "_device", "_dtype", "_home", "_key", "_shape")
+    __slots__ = (
+        "__weakref__",
+        "_activation",
+        "_array",
+        "_device",
+        "_dtype",
+        "_home",
+        "_keras_logits",
+        "_key",
+        "_shape",
+    )
 
     # There is no __init__, which would take a fifth of a small operation's time: ``tensor_of`` sets the attributes.
     _array: npt.NDArray[Any]
@@ -151,6 +161,10 @@ class EagerTensor(Tensor):
     _shape: TensorShape
     #: The tensor's unique number, set by ``key_of``.
     _key: int
+    #: The logits of probabilities, set by the activations of Keras.
+    _keras_logits: Any
+    #: The type and the input of an activation that made the tensor, set inside of functions only.
+    _activation: tuple[str, "EagerTensor"]
 
     @property
     def dtype(self) -> DType:

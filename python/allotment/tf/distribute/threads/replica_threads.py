@@ -44,10 +44,12 @@ def run_replicas(strategy: Strategy, fn: Callable[..., Any], args: Any, kwargs: 
     extended = strategy.extended
     # Each thread has a device policy and scopes of its own: the policy is the caller's, the scopes are not.
     policy = context().device_policy
+    in_function = thread.state.in_function
     number = next_step()
 
     def replica(index: int, channel: StepChannel) -> Any:
         thread.state.graph = None
+        thread.state.in_function = in_function
         if context().device_policy != policy:
             context().device_policy = policy
         scope = Scope(strategy, ReplicaContext(strategy, index, channel))

@@ -198,7 +198,9 @@ def _input_name(tensor: "SymbolicTensor") -> str:
 class SymbolicTensor(ValuelessTensor):
     """An output of a node, with a type and a shape that may be known in part; only a running session has its value."""
 
-    __slots__ = ("__weakref__", "_dtype", "_index", "_known", "_op", "_shape", "_value")
+    __slots__ = ("__weakref__", "_dtype", "_index", "_keras_logits", "_known", "_op", "_shape", "_value")
+    #: The logits of probabilities, set by the activations of Keras.
+    _keras_logits: Any
 
     def __init__(self, operation: Operation, index: int, dtype: DType, shape: TensorShape) -> None:
         self._op = operation

@@ -19,7 +19,6 @@ from allotment.tf.ops.math.arithmetic import add, subtract
 from allotment.tf.ops.math.comparison import greater, less
 from allotment.tf.ops.math.real import exp
 from allotment.tf.ops.nn.layers import bias_add
-from allotment.tf.ops.nn.softmax import softmax
 from allotment.tf.ops.reduction.statistics import reduce_logsumexp
 from allotment.tf.tensors.dtype import float16, int32, int64
 from allotment.tf.tensors.tensor import EagerTensor
@@ -169,7 +168,7 @@ def _softmax(x: EagerTensor, axis: Any) -> EagerTensor:
         if len(axis) > 1:
             return exp(subtract(x, reduce_logsumexp(x, list(axis), keepdims=True)))
         (axis,) = axis
-    return softmax(x, axis)
+    return activations.softmax(x, axis)
 
 
 class Embedding(Layer):

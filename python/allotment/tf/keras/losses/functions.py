@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from allotment.tf.keras.absent import refuse_unless_none
 from allotment.tf.keras.engine.precision import converted
+from allotment.tf.keras.losses.logits import logits_behind
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.array.layout import expand_dims, squeeze
@@ -98,6 +99,7 @@ def binary_crossentropy(
     if label_smoothing:
         true = true * (1.0 - label_smoothing) + 0.5 * label_smoothing
     _check_shapes("binary_crossentropy", true, predicted)
+    predicted, from_logits = logits_behind(predicted, from_logits, "Sigmoid", "binary_crossentropy")
     if from_logits:
         return mean(sigmoid_cross_entropy_with_logits(true, predicted), axis)
     likely = _clipped(predicted)
@@ -122,6 +124,7 @@ def categorical_crossentropy(
     if label_smoothing:
         true = add(multiply(true, 1.0 - label_smoothing), label_smoothing / max(true._array.shape[-1], 1))
     _check_shapes("categorical_crossentropy", true, predicted)
+    predicted, from_logits = logits_behind(predicted, from_logits, "Softmax", "categorical_crossentropy")
     if from_logits:
         return softmax_cross_entropy_with_logits(true, predicted, axis)
     shares = divide(predicted, reduce_sum(predicted, axis, keepdims=True))
@@ -143,6 +146,9 @@ def sparse_categorical_crossentropy(
         true = squeeze(true, axis)
     if axis not in (-1, predicted.ndim - 1):
         raise ValueError(f"Only axis=-1 is currently supported. Received: axis={axis}")
+    predicted, from_logits = logits_behind(
+        predicted, from_logits, "Softmax", "sparse_categorical_crossentropy", of_captured=True
+    )
     true = cast(true, int64)
     if true.ndim == predicted.ndim and true.ndim and true._array.shape[-1] == 1:
         true = squeeze(true, -1)

@@ -282,7 +282,16 @@ class CompiledMetrics(Metric):
         return [number for metric in self._members() for number in metric._all_numbers()]
 
     def result(self) -> dict[str, Any]:
-        """Return all metrics by name."""
+        """Return all metrics by name.
+
+        Raises:
+            ValueError: There was no batch yet.
+        """
+        if not self._made:
+            raise ValueError(
+                "The metrics of `compile` have no result: no batch has updated them. A `train_step` or `test_step` of "
+                "your own must call `self.compute_metrics(x, y, y_pred, sample_weight)`."
+            )
         return {name: metric.result() for name, metric in self._named.items()}
 
     def reset_state(self) -> None:

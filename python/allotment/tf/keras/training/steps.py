@@ -33,6 +33,7 @@ class Steps(Layer):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.compiled = False
+        self.run_eagerly = False
         #: The number of batches between two calls of the callbacks.
         self.steps_per_execution = 1
         self.optimizer: Any = None
@@ -53,7 +54,7 @@ class Steps(Layer):
         loss_weights: Any = None,
         metrics: Any = None,
         weighted_metrics: Any = None,
-        run_eagerly: Any = None,  # noqa: ARG002 - it always does
+        run_eagerly: bool = False,
         steps_per_execution: int = 1,
         jit_compile: Any = "auto",
         auto_scale_loss: bool = True,  # noqa: ARG002 - losses are not scaled
@@ -67,7 +68,8 @@ class Steps(Layer):
             loss_weights: A number for the loss of each output.
             metrics: Metrics, their names, or functions; by output if there are several.
             weighted_metrics: As ``metrics``; weights of samples count in them.
-            run_eagerly: Has no effect: models are always run eagerly.
+            run_eagerly: Whether losses treat the model's operations as eager ones. A model always runs eagerly here;
+                unless it is told so, a cross entropy looks at the operation that made its predictions, as in a graph.
             steps_per_execution: The number of batches between two calls of the callbacks.
             jit_compile: Has no effect; ``True`` logs a warning once.
             auto_scale_loss: Has no effect.
@@ -76,6 +78,7 @@ class Steps(Layer):
             ValueError: An unknown optimizer, loss or metric.
         """
         self.steps_per_execution = positive(steps_per_execution, "steps_per_execution")
+        self.run_eagerly = bool(run_eagerly)
         if jit_compile is True:
             warn_jit_compile_ignored()
         self.optimizer = optimizers.get(optimizer)

@@ -40,6 +40,7 @@ from allotment.tf.keras.training.progress import (
 from allotment.tf.keras.training.replicated import Runner, flat_logs
 from allotment.tf.keras.training.steps import Steps, optimizer_variables
 from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.functions import are_recorded, inside_function
 from allotment.tf.variables.variable import Variable
 
 
@@ -287,7 +288,8 @@ class Trainer(Steps):
         self._prepare(batch)
         self._samples = batch.rows
         try:
-            return self._runner.run(step, batch)
+            with inside_function(are_recorded() and not self.run_eagerly):
+                return self._runner.run(step, batch)
         except BaseException:
             self._is_inconsistent = True
             raise

@@ -17,6 +17,7 @@ from allotment.tf.ops.control.assert_op import failed
 from allotment.tf.ops.control.traced import after_loop, is_traced, one_of
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.functions import across_boundary
 from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import CPU_ONLY, operation
 from allotment.tf.tensors.dtype import float64
@@ -59,7 +60,7 @@ def cond(
             raise TypeError(f"'{what}' must be callable.")
     if is_traced(pred):
         return one_of(pred, [true_fn(), false_fn()])
-    return true_fn() if _decided("tf.cond", pred) else false_fn()
+    return _branch(true_fn if _decided("tf.cond", pred) else false_fn)
 
 
 def case(
@@ -117,7 +118,7 @@ def case(
     chosen = chosen or default
     if chosen is None:
         raise _no_case("None of conditions evaluated as True:", conditions)
-    return chosen()
+    return _branch(chosen)
 
 
 def _no_case(text: str, conditions: Sequence[Any]) -> InvalidArgumentError:
@@ -127,6 +128,12 @@ def _no_case(text: str, conditions: Sequence[Any]) -> InvalidArgumentError:
         "Expected 'tf.Tensor(False, shape=(), dtype=bool)' to be true. Summarized data: "
         f"b'Input error: {text}'\n{values}"
     )
+
+
+def _branch(function: Callable[[], Any]) -> Any:
+    """Call the chosen function; inside of a function of TensorFlow's, a branch is one as well."""
+    made = function()
+    return nest.map_structure(across_boundary, made) if thread.state.in_function else made
 
 
 def switch_case(
@@ -157,8 +164,8 @@ def switch_case(
         return one_of(branch_index, [function() for function in every])
     number = int(_decided("tf.switch_case", branch_index))
     if 0 <= number < len(functions):
-        return functions[number]()
-    return (functions[-1] if default is None else default)()
+        return _branch(functions[number])
+    return _branch(functions[-1] if default is None else default)
 
 
 def while_loop(
@@ -247,7 +254,7 @@ def repeat(
         else:
             nest.assert_same_structure(list(loop_vars), list(values))
         rounds += 1
-    tensors = nest.map_structure(to_tensor, values)
+    tensors = nest.map_structure(lambda each: across_boundary(to_tensor(each)), values)
     return nest.pack_sequence_as(loop_vars, nest.flatten(tensors)) if in_graph else tensors, alone
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.arrays import Array, as_array, in_single
 from allotment.tf.ops.blocks import in_blocks
 from allotment.tf.ops.convert import to_tensor
@@ -92,12 +93,19 @@ expm1 = public_unary(
 )
 log = public_unary("log", "Log", np.log, "The natural logarithm. As ``tf.math.log``.")
 log1p = public_unary("log1p", "Log1p", log1p_of, "``log(1 + x)``, exact near zero. As ``tf.math.log1p``.")
-sigmoid = public_unary(
-    "sigmoid",
-    "Sigmoid",
-    in_single(_logistic),
-    "``1 / (1 + exp(-x))``. As ``tf.sigmoid``.",
-)
+_sigmoid = unary(operation("Sigmoid", in_single(_logistic), shape=unchanged))
+
+
+def sigmoid(x: Any, name: str | None = None) -> EagerTensor:
+    """``1 / (1 + exp(-x))``. As ``tf.sigmoid``."""
+    if not thread.state.in_function:
+        return _sigmoid(x, name)
+    features = to_tensor(x)
+    made = _sigmoid(features, name)
+    if type(made) is EagerTensor:
+        made._activation = "Sigmoid", features
+    return made
+
 
 sin = public_unary("sin", "Sin", np.sin, "The sine. As ``tf.sin``.")
 cos = public_unary("cos", "Cos", np.cos, "The cosine. As ``tf.cos``.")

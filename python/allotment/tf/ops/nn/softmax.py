@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.integers import attribute_argument, kernel_error, number_argument
 from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.array.layout import transpose
@@ -78,7 +79,10 @@ def _along(row: Operation, logits: EagerTensor, axis: Any, name: str | None) -> 
     """Run an operation that works on the last axis on another one."""
     order = order_with_last(logits, axis)
     if order is None:
-        return run(row, (logits,), name=name)  # type: ignore[no-any-return]
+        made: EagerTensor = run(row, (logits,), name=name)
+        if thread.state.in_function and type(made) is EagerTensor:
+            made._activation = row.name, logits
+        return made
     known = isinstance(order, list)
     back = sorted(range(len(order)), key=order.__getitem__) if known else invert_permutation(order)
     return transpose(run(row, (transpose(logits, order),), name=name), back)
