@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
+import numpy as np
+
 from allotment.tf.keras.absent import look_up
 from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.array.array import cast
@@ -54,10 +56,11 @@ class L1L2(Regularizer):
         """Compute the loss."""
         tensor = to_tensor(x)
         loss = cast(to_tensor(0.0), tensor.dtype)
+        # Keras converts factors to single precision first, whatever the type of the variable.
         if self.l1:
-            loss = add(loss, multiply(reduce_sum(absolute(tensor)), self.l1))
+            loss = add(loss, multiply(reduce_sum(absolute(tensor)), float(np.float32(self.l1))))
         if self.l2:
-            loss = add(loss, multiply(reduce_sum(square(tensor)), self.l2))
+            loss = add(loss, multiply(reduce_sum(square(tensor)), float(np.float32(self.l2))))
         return loss
 
 
@@ -75,6 +78,8 @@ class L1(L1L2):
 
     def __init__(self, l1: Any = 0.01) -> None:
         super().__init__(l1=0.01 if l1 is None else l1)
+        # Keras keeps this one as a tensor.
+        self.l1 = float(np.float32(self.l1))
 
 
 class L2(L1L2):

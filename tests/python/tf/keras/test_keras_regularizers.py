@@ -238,3 +238,9 @@ def test_an_activity_regularizer_is_the_only_loss_of_a_model() -> None:
     )
     with pytest.raises(ValueError, match="on a tensor input"):
         layer.add_loss(1.0)
+
+
+def test_factors_have_single_precision_in_any_type() -> None:
+    x = tf.constant(np.array([3.0, 1.7]))
+    assert float(R.L2(0.01)(x)) == pytest.approx(11.89 * float(np.float32(0.01)), rel=1e-12)
+    assert R.L2(0.01).get_config() == {"l2": 0.01}

@@ -406,7 +406,9 @@ def _executions(batches: Iterable[Batch], size: int) -> Iterator[tuple[int, int,
 
 
 def _concatenate(outputs: Sequence[Any]) -> Any:
-    """Concatenate the outputs of batches."""
+    """Concatenate the outputs of batches; a single one may be a scalar."""
+    if len(outputs) == 1:
+        return outputs[0]
     return nest.map_structure(lambda *parts: np.concatenate(parts), *outputs)
 
 
