@@ -115,7 +115,9 @@ class Runner:
             value = nest.map_structure(lambda *each: PerReplica(each), *results)
             return nest.map_structure(np.asarray, self._strategy.gather(value, 0))
         arrays = [nest.map_structure(np.asarray, each) for each in results]
-        return arrays[0] if len(arrays) == 1 else nest.map_structure(lambda *each: np.concatenate(each), *arrays)
+        return (
+            arrays[0] if len(arrays) == 1 else nest.map_structure(lambda *each: np.concatenate(each), *arrays)
+        )
 
     def averaged(self, results: list[dict[str, Any]], *, everywhere: bool) -> dict[str, float]:
         """Average values by name over replicas, of this process or of all."""
