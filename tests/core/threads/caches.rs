@@ -1,6 +1,7 @@
 //! Thread caches: chunks that pass from cache to cache, threads that come and go, and requests that need all of them.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Barrier, Mutex};
 use std::thread;
@@ -179,6 +180,56 @@ fn of_threads_that_free_one_allocation_one_succeeds() {
                 });
             }
         });
+        is_empty(&pool);
+    });
+}
+
+/// Waits for a number without giving up the core, so that two threads go on within a fraction of a microsecond.
+fn spin_until(number: &AtomicU64, wanted: u64) {
+    for turn in 1_u64.. {
+        if number.load(Ordering::Acquire) == wanted {
+            return;
+        }
+        if turn.is_multiple_of(10_000) {
+            thread::yield_now();
+        }
+        spin_loop();
+    }
+}
+
+#[test]
+fn two_threads_that_free_one_allocation_at_the_same_moment_free_it_once() {
+    const ROUNDS: u64 = 30_000;
+    const DELAYS: u64 = 60;
+    ends(|| {
+        let (pool, _) = cached(MIB, false);
+        let [made, seen, done, freed] = [const { AtomicU64::new(0) }; 4];
+        let address = AtomicU64::new(0);
+        let free = |delay| {
+            (0..delay).for_each(|_| spin_loop());
+            let is_freed = pool.free(address.load(Ordering::Acquire)).is_ok();
+            freed.fetch_add(u64::from(is_freed), Ordering::AcqRel);
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for round in 1..=ROUNDS {
+                    address.store(pool.allocate(100).expect("room").address, Ordering::Release);
+                    made.store(round, Ordering::Release);
+                    spin_until(&seen, round);
+                    free(round % DELAYS);
+                    spin_until(&done, round);
+                }
+            });
+            scope.spawn(|| {
+                for round in 1..=ROUNDS {
+                    spin_until(&made, round);
+                    seen.store(round, Ordering::Release);
+                    free(round / DELAYS % DELAYS);
+                    done.store(round, Ordering::Release);
+                }
+            });
+        });
+        assert_eq!(freed.load(Ordering::Acquire), ROUNDS);
         is_empty(&pool);
     });
 }
