@@ -17,6 +17,7 @@ from families import (
     reductions,
     segments,
     sequences,
+    sessions,
     slices,
     texts,
 )
@@ -49,6 +50,7 @@ _FAMILIES = (
     control,
     datasets,
     derivatives,
+    sessions,
     slices,
 )
 

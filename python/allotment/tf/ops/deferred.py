@@ -90,10 +90,10 @@ def is_known(argument: Any) -> bool:
 
 
 def deferred_in(argument: Any) -> list[Deferred]:
-    """Return every ``Deferred`` in an argument: itself, in a tuple, or an end of a slice."""
+    """Return every ``Deferred`` in an argument: itself, in a tuple that may be named, or an end of a slice."""
     if type(argument) is Deferred:
         return [argument]
-    if type(argument) is tuple:
+    if isinstance(argument, tuple):
         return [found for each in argument for found in deferred_in(each)]
     if type(argument) is slice:
         return [each for each in (argument.start, argument.stop, argument.step) if type(each) is Deferred]
@@ -104,8 +104,9 @@ def filled(argument: Any, numbers: Iterator[Any]) -> Any:
     """Replace every ``Deferred`` in an argument with a number, in the order of ``deferred_in``."""
     if type(argument) is Deferred:
         return next(numbers)
-    if type(argument) is tuple and deferred_in(argument):
-        return tuple(filled(each, numbers) for each in argument)
+    if isinstance(argument, tuple) and deferred_in(argument):
+        made = tuple(filled(each, numbers) for each in argument)
+        return made if type(argument) is tuple else type(argument)(*made)
     if type(argument) is slice:
         return slice(*(filled(each, numbers) for each in (argument.start, argument.stop, argument.step)))
     return argument

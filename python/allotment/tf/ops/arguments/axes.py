@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.dispatch import thread
+from allotment.tf.ops.arguments.integers import deferred_vector
 from allotment.tf.ops.arguments.shapes import shape_argument
 from allotment.tf.ops.arrays import Array
-from allotment.tf.ops.conversion.reshaping import RESHAPE
-from allotment.tf.ops.deferred import Deferred
-from allotment.tf.ops.execute import run
 from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import DType, float32, float64, string
 from allotment.tf.tensors.dtype import bool as bool_
@@ -34,13 +32,8 @@ def axes_argument(axis: Any) -> Axes:
         axis = [each for row in axis for each in row]
     if axis is None:
         return None
-    axes: Any = shape_argument(axis, "axis must be None, a whole number or a sequence of them")
-    if type(axes) is Deferred and axes.tensor.shape.rank == 0:
-        # One axis that only a session knows.
-        return (axes,)  # type: ignore[return-value]
-    if type(axes) is Deferred and axes.tensor.shape.rank is None:
-        return Deferred(run(RESHAPE, (axes.tensor,), (-1,)), None)  # type: ignore[return-value]
-    return axes  # type: ignore[no-any-return]
+    axes = shape_argument(axis, "axis must be None, a whole number or a sequence of them")
+    return deferred_vector(axes)  # type: ignore[no-any-return]
 
 
 def check_whole(

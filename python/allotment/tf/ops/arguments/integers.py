@@ -6,8 +6,10 @@ from typing import Any
 from allotment import errors
 from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.shapes import refused, shape_argument
+from allotment.tf.ops.conversion.reshaping import RESHAPE
 from allotment.tf.ops.convert import dtype_of, to_tensor
 from allotment.tf.ops.deferred import Deferred
+from allotment.tf.ops.execute import run
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -21,6 +23,8 @@ def number_argument(value: Any, what: str) -> int:
         return value
     numbers: Any = shape_argument(value, f"{what} must be one whole number")
     if type(numbers) is Deferred:
+        if numbers.tensor.shape.rank is None:
+            return Deferred(run(RESHAPE, (numbers.tensor,), ()), None)  # type: ignore[return-value]
         # A vector of one number counts as the number.
         return numbers if numbers.known is None else numbers[0]  # type: ignore[return-value]
     if len(numbers) != 1:
@@ -82,7 +86,16 @@ def numbers_argument(value: Any, what: str) -> tuple[int, ...]:
     Raises:
         InvalidArgumentError, ValueError: It is none of these; the text says what the argument is called.
     """
-    return shape_argument(value, f"{what} must be whole numbers")
+    return deferred_vector(shape_argument(value, f"{what} must be whole numbers"))  # type: ignore[no-any-return]
+
+
+def deferred_vector(numbers: Any) -> Any:
+    """Make one number that only a session knows a tuple; anything else stays as it is."""
+    if type(numbers) is Deferred and numbers.tensor.shape.rank == 0:
+        return (numbers,)
+    if type(numbers) is Deferred and numbers.tensor.shape.rank is None:
+        return Deferred(run(RESHAPE, (numbers.tensor,), (-1,)), None)
+    return numbers
 
 
 def kernel_error(kind: Callable[..., Exception], text: str) -> Exception:
@@ -115,6 +128,7 @@ __all__ = [
     "attribute_argument",
     "axis_of",
     "check_scalar",
+    "deferred_vector",
     "has_axes",
     "kernel_error",
     "number_argument",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.array import cast, is_tensor
 from allotment.tf.ops.array.joining import stack
 from allotment.tf.ops.array.layout import squeeze
 from allotment.tf.ops.array.shapes import shape, size
@@ -15,6 +15,7 @@ from allotment.tf.ops.indexing.indexed_slices import IndexedSlices, dense
 from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.comparison import greater_equal, less
 from allotment.tf.ops.math.logical import logical_and
+from allotment.tf.tensors.dtype import int32
 
 
 @gradient("ConcatV2", inputs=False, slices=True)
@@ -52,7 +53,7 @@ def _parts(call: Call, upstream: Any) -> list[Any]:
             return split(upstream, known, axis)
     # In a graph, lengths that it does not know are tensors.
     shapes = stack([shape(each) for each in call.inputs], 0)
-    sizes = gather(shapes, axis if type(axis) is not int or axis >= 0 else size(shapes[0]) + axis, axis=1)
+    sizes = gather(shapes, axis % cast(size(shapes[0]), axis.dtype if is_tensor(axis) else int32), axis=1)
     return split(upstream, sizes, axis, len(call.inputs))
 
 

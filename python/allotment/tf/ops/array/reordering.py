@@ -15,7 +15,7 @@ from allotment.tf.ops.arguments.integers import (
 )
 from allotment.tf.ops.arrays import Array, owned
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.deferred import is_known
+from allotment.tf.ops.deferred import Deferred, is_known
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output, numbers
 from allotment.tf.ops.known_shapes import rank_of
@@ -101,8 +101,9 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> EagerTen
     """Move elements along axes; what leaves at one end comes in at the other. As ``tf.roll``."""
     check_whole("Roll", "Tshift", shift, name, is_int32=False)
     check_whole("Roll", "Taxis", axis, name, is_int32=False)
-    shifts, axes = numbers_argument(shift, "shift"), numbers_argument(axis, "axis")
-    if has_axes(shift) != has_axes(axis):
+    shifts: Any = numbers_argument(shift, "shift")
+    axes: Any = numbers_argument(axis, "axis")
+    if has_axes(shift) != has_axes(axis) and Deferred not in (type(shifts), type(axes)):
         raise kernel_error(errors.InvalidArgumentError, "shift and axis must have the same size")
     return run(_roll, (to_tensor(input),), shifts, axes, name=name)  # type: ignore[no-any-return]
 

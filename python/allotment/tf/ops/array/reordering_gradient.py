@@ -4,7 +4,7 @@ from typing import Any
 
 from allotment.tf.ops.array.reordering import reverse, reverse_sequence, roll
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
-from allotment.tf.ops.deferred import is_known, listed, operand
+from allotment.tf.ops.deferred import Deferred, listed
 
 
 @gradient("ReverseV2", inputs=False)
@@ -15,7 +15,7 @@ def _reverse(call: Call, upstream: Any) -> Any:
 @gradient("Roll", inputs=False)
 def _roll(call: Call, upstream: Any) -> Any:
     shifts, axes = call.args
-    back = -operand(shifts) if not is_known(shifts) else [-shift for shift in shifts]
+    back = -shifts.tensor if type(shifts) is Deferred else [-shift for shift in shifts]
     return roll(upstream, back, listed(axes))
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from allotment.tf.ops.arguments.integers import axis_of
+from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.joining import concat, stack
 from allotment.tf.ops.array.layout import reshape, transpose
 from allotment.tf.ops.array.repetition import repeat
@@ -14,6 +15,7 @@ from allotment.tf.ops.indexing.partition import invert_permutation
 from allotment.tf.ops.math.sequences import range as range_of
 from allotment.tf.ops.reduction.reduce import reduce_sum
 from allotment.tf.ops.reduction.segments import unsorted_segment_sum
+from allotment.tf.tensors.dtype import int32
 
 
 @gradient("Tile", inputs=False)
@@ -23,7 +25,8 @@ def _tile(call: Call, upstream: Any) -> Any:
     if type(lengths) is tuple and is_known(multiples):
         apart = [each for pair in zip(multiples, lengths, strict=True) for each in pair]
         return reduce_sum(reshape(upstream, apart), list(range(0, len(apart), 2)))
-    both = stack([listed(multiples), listed(lengths) if type(lengths) is tuple else lengths])
+    times = cast(listed(multiples), int32)
+    both = stack([times, listed(lengths) if type(lengths) is tuple else lengths])
     pairs = reshape(transpose(both), [-1])
     return reduce_sum(reshape(upstream, pairs), range_of(0, size(pairs), 2))
 

@@ -1,4 +1,7 @@
-"""Choosing and repeating, as functions: eagerly each is what Python's own statement does."""
+"""Choosing and repeating, as functions: eagerly each is what Python's own statement does.
+
+Longer than 300 lines: choices and the loop share how a graph decides.
+"""
 
 import contextlib
 import time

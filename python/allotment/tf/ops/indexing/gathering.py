@@ -8,7 +8,7 @@ from allotment.tf.ops.arguments.axes import check_whole
 from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, scalar_argument
 from allotment.tf.ops.arrays import Array, is_host, open_grid, owned
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.deferred import Deferred
+from allotment.tf.ops.deferred import Deferred, is_known
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.slicing import take, whole_axes
 from allotment.tf.ops.inference.shape_functions import Inference, Output, unknown
@@ -121,7 +121,7 @@ def gather(
     check_whole("GatherV2", "Taxis", axis, name, is_int32=False)
     batch = attribute_argument(batch_dims, "batch_dims")
     place = batch if axis is None else scalar_argument(axis, "axis")
-    if place == 0:
+    if is_known(place) and place == 0:
         # Along the first axis TensorFlow does not look at `batch_dims`.
         batch = 0
     return run(_gather_row, (to_tensor(params), numbers), place, batch, name=name)  # type: ignore[no-any-return]

@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.dispatch import thread
-from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, check_scalar, number_argument
+from allotment.tf.ops.arguments.integers import (
+    attribute_argument,
+    axis_of,
+    check_scalar,
+    has_axes,
+    number_argument,
+)
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.arrays import Array, full, is_host
 from allotment.tf.ops.conversion.ranges import RANGE
@@ -172,7 +178,7 @@ def sequence_mask(
     """
     tensor = to_tensor(lengths)
     if maxlen is not None:
-        if getattr(maxlen, "shape", ()) != () or isinstance(maxlen, list | tuple):
+        if has_axes(maxlen):
             shape = tuple(to_tensor(maxlen)._array.shape)
             raise ValueError(
                 f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maxlen} with shape "

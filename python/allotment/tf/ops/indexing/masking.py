@@ -10,7 +10,7 @@ from allotment.tf.ops.arguments.integers import axis_of, number_argument
 from allotment.tf.ops.arrays import Array, owned
 from allotment.tf.ops.blocks import choose
 from allotment.tf.ops.convert import to_pair, to_tensor
-from allotment.tf.ops.deferred import Deferred
+from allotment.tf.ops.deferred import Deferred, is_known
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.slicing import whole_axes
 from allotment.tf.ops.inference.shape_functions import Inference, Output
@@ -72,7 +72,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
         )
     if shape.rank == 0:
         raise ValueError("mask cannot be scalar.")
-    if dims.rank is not None:
+    if dims.rank is not None and is_known(place):
         # An axis that is counted from the end must leave one behind the mask, as in TensorFlow.
         dims[place : place + shape.rank].assert_is_compatible_with(shape)
         place = axis_of(place, dims.rank)

@@ -93,7 +93,7 @@ def part_shape(c: Inference, dims: Dims, index: tuple[Any, ...]) -> Dims:
 
 def _interval(c: Inference, length: int | None, part: slice, axis: int) -> int | None:
     """Return the number of elements of an axis that a slice takes."""
-    if part.step == 0 and is_known(part):
+    if number(part.step) == 0:
         c.refuse(f"strides[{axis}] must be non-zero")
     if not is_known(part):
         return None

@@ -4,10 +4,13 @@ from typing import Any
 
 from allotment.tf.ops.arguments.integers import axis_of
 from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.array.layout import reshape, transpose
-from allotment.tf.ops.array.shapes import shape
+from allotment.tf.ops.array.shapes import shape, size
 from allotment.tf.ops.autodiff.broadcasting import length_of, lengths_of, shape_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
+from allotment.tf.ops.indexing.gathering import gather
+from allotment.tf.ops.indexing.partition import invert_permutation
 from allotment.tf.ops.indexing.scattering import scatter_nd
 from allotment.tf.ops.math.sequences import range as range_of
 from allotment.tf.ops.reduction.reduce import reduce_prod
@@ -19,13 +22,21 @@ def _top_k(call: Call, upstream: Any, _: Any) -> Any:
     axis = call.args[1]
     if axis == -1:
         return reshape(_scattered(places, upstream, length_of(x, -1)), shape_of(x))
-    lengths = lengths_of(x)
-    axis = axis_of(axis, len(lengths))
+    order: Any
+    back: Any
+    lengths: Any
+    if x.shape.rank is None:
+        every = range_of(size(shape(x)))
+        order = concat([every[:axis], every[axis + 1 :], every[axis : axis + 1]], 0)
+        back, lengths = invert_permutation(order), gather(shape(x), order)
+    else:
+        axis = axis_of(axis, x.shape.rank)
+        order = [each for each in range(x.shape.rank) if each != axis] + [axis]
+        back, known = sorted(range(len(order)), key=order.__getitem__), lengths_of(x)
+        lengths = [known[each] for each in order]
     # Rows of the axis, each scattered by itself.
-    order = [each for each in range(len(lengths)) if each != axis] + [axis]
-    flat = _scattered(transpose(places, order), transpose(upstream, order), lengths[axis])
-    turned = reshape(flat, [lengths[each] for each in order])
-    return transpose(turned, sorted(range(len(order)), key=order.__getitem__))
+    flat = _scattered(transpose(places, order), transpose(upstream, order), length_of(x, axis))
+    return transpose(reshape(flat, lengths), back)
 
 
 def _scattered(places: Any, slopes: Any, length: Any) -> Any:

@@ -13,8 +13,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from allotment.tf.ops.arguments.integers import deferred_vector
 from allotment.tf.ops.arguments.shapes import shape_argument
 from allotment.tf.ops.arrays import Array, is_host
+from allotment.tf.ops.deferred import Deferred
 
 _ALIGNMENTS: Final = ("LEFT_LEFT", "LEFT_RIGHT", "RIGHT_LEFT", "RIGHT_RIGHT")
 
@@ -47,11 +49,14 @@ def band_argument(k: Any, align: Any) -> Band:
     Raises:
         ValueError: More numbers, or no such alignment.
     """
-    found = shape_argument(k)
-    if len(found) not in (1, 2):
-        raise ValueError(f"k must be one diagonal, or the lowest and the highest, not {k!r}")
     if not isinstance(align, str) or align not in _ALIGNMENTS:
         raise ValueError(f"align must be one of {', '.join(_ALIGNMENTS)}, not {align!r}")
+    found: Any = deferred_vector(shape_argument(k))
+    if type(found) is Deferred and found.known is None:
+        # One number or two, which only a session knows.
+        return Band(Deferred(found.tensor[0], None), Deferred(found.tensor[-1], None), align)  # type: ignore[arg-type]
+    if len(found) not in (1, 2):
+        raise ValueError(f"k must be one diagonal, or the lowest and the highest, not {k!r}")
     return Band(found[0], found[-1], align)
 
 

@@ -113,7 +113,8 @@ def _diag_shape(c: Inference, band: Band, rows: Any, columns: Any) -> list[Outpu
     c.ranked(1, 0)
     count = None if dims is None else _diagonals(c, band)
     if dims is None or count is None:
-        return c.one(None if dims is None else unknown(len(dims) + 1) if band.is_one() else unknown(None))
+        # One diagonal is one object; of two a graph does not know whether they are one.
+        return c.one(unknown(len(dims) + 1) if dims is not None and band.lowest is band.highest else None)
     if not band.is_one():
         dims = c.at_least(0, 2)
         assert dims is not None

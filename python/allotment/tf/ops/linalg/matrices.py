@@ -8,11 +8,12 @@ from allotment.tf.ops.arguments.integers import number_argument
 from allotment.tf.ops.arguments.shapes import shape_argument
 from allotment.tf.ops.array.array import cast, widened
 from allotment.tf.ops.array.creation import fill
+from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.array.layout import expand_dims
 from allotment.tf.ops.array.shapes import shape
 from allotment.tf.ops.conversion.constants import eager_const
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.deferred import is_known, operand
+from allotment.tf.ops.deferred import Deferred, is_known, operand
 from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.linalg.diagonals import diag
@@ -50,10 +51,11 @@ def eye(
     rows = number_argument(widened(num_rows), "num_rows")
     columns = rows if num_columns is None else number_argument(widened(num_columns), "num_columns")
     wanted = as_dtype(dtype)
-    batch = () if batch_shape is None else shape_argument(batch_shape)
+    batch: Any = () if batch_shape is None else shape_argument(batch_shape)
     side = rows if columns is rows else _smaller(rows, columns)
     one = eager_const(np.ones((), wanted.numpy)) if wanted is not string else to_tensor(1, wanted)
-    ones = fill([*batch, side], one)
+    shape: Any = [*batch, side] if type(batch) is not Deferred else concat([batch.tensor, [operand(side)]], 0)
+    ones = fill(shape, one)
     return diag(ones, num_rows=rows, num_cols=columns, name=name or "diag")
 
 

@@ -16,7 +16,7 @@ from allotment.tf.ops.array.shapes import rank as number_of_axes
 from allotment.tf.ops.array.shapes import shape_of, size_of
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.deferred import is_known
+from allotment.tf.ops.deferred import is_known, listed
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.gathering import gather
 from allotment.tf.ops.indexing.masking import where
@@ -143,7 +143,7 @@ def _noise_shape(x: EagerTensor, noise_shape: Any) -> tuple[int, ...]:
         return tuple(
             whole if length == -1 else length for length, whole in zip(lengths, x._array.shape, strict=True)
         )
-    return lengths  # type: ignore[no-any-return]
+    return listed(lengths)  # type: ignore[no-any-return]
 
 
 @in_name_scope("moments", None)

@@ -8,6 +8,7 @@ from allotment.tf.ops.arguments.integers import has_axes, number_argument
 from allotment.tf.ops.arguments.scalars import attribute_flag
 from allotment.tf.ops.arrays import Array, size_fault
 from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.deferred import is_known
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output, number
 from allotment.tf.ops.name_scopes import in_name_scope
@@ -54,6 +55,8 @@ def _fault(
     by_row: bool,
     binary: bool,
 ) -> str | None:
+    if maxlength is not None and maxlength < 0:
+        return f"maxlength must not be negative, not {maxlength}"
     if array.size and array.min() < 0:
         return "Input arr must be non-negative!"
     if by_row and array.ndim > 2:
@@ -142,7 +145,7 @@ def _length(what: str, value: Any) -> int | None:
     if value is None:
         return None
     length = number_argument(value, what)
-    if length < 0:
+    if is_known(length) and length < 0:
         raise ValueError(f"{what} must not be negative, not {value!r}")
     return length
 
