@@ -7,8 +7,8 @@ from allotment.tf.names.missing_names import refuse_other_names
 
 
 def is_nested(seq: Any) -> bool:
-    """Whether a value is a list, tuple or dictionary. As ``tf.nest.is_nested``."""
-    return isinstance(seq, list | tuple | Mapping)
+    """Whether a value is a list, tuple, range or dictionary. As ``tf.nest.is_nested``."""
+    return isinstance(seq, list | tuple | range | Mapping)
 
 
 def _parts(structure: Any) -> list[Any]:
@@ -74,7 +74,7 @@ def _packed(structure: Any, values: Iterator[Any]) -> Any:
         ordered = {key: found[key] for key in structure}
         return ordered if type(structure) is dict else type(structure)(ordered)  # type: ignore[call-arg]
     parts = [_packed(part, values) for part in structure]
-    kind = type(structure)
+    kind: Any = list if type(structure) is range else type(structure)
     return kind(*parts) if hasattr(structure, "_fields") else kind(parts)
 
 

@@ -1,6 +1,7 @@
 """``tf.function``: a decorator that keeps a function eager and converts its arguments and results."""
 
 import functools
+import inspect
 import logging
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,6 +15,7 @@ from allotment.tf.tensors.tensor import Tensor
 from allotment.tf.tensors.tensor_spec import TensorSpec
 
 _logger: Final = logging.getLogger("allotment.tf.tf_function")
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 #: Types of the results that a compiled function would return as tensors.
 _VALUES = (bool, int, float, complex, str, bytes, np.ndarray, np.generic)
 
@@ -33,6 +35,8 @@ class Function:
         self._signature = None if input_signature is None else tuple(input_signature)
         self.__name__ = type(python_function).__name__
         functools.update_wrapper(self, python_function)
+        if self._signature is not None:
+            self._check_signature(len(self._signature))
 
     @property
     def python_function(self) -> Callable[..., Any]:
@@ -56,6 +60,24 @@ class Function:
         with inside_function(are_recorded()):
             made = self._python_function(*given, **named)
         return nest.map_structure(_to_tensors, made)
+
+    def _check_signature(self, length: int) -> None:
+        """Check that the function takes as many arguments as the input signature has.
+
+        Raises:
+            TypeError: It takes fewer.
+        """
+        try:
+            parameters = inspect.signature(self._python_function).parameters.values()
+        except (TypeError, ValueError):
+            return
+        positional = [each for each in parameters if each.kind in _POSITIONAL]
+        extra = length - len(positional)
+        if extra > 0 and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
+            raise TypeError(
+                f"input_signature contains {extra} extra type constraints: {self.__name__} takes {len(positional)} "
+                "arguments."
+            )
 
     def _check_arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         assert self._signature is not None

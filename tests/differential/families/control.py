@@ -24,7 +24,8 @@ def cases(function: str, rng: random.Random) -> Call:
     options = rng.choice(("", ", default=lambda: -x0", ", default=lambda: -x0"))
     options += rng.choice(("", ", exclusive=True", ", exclusive=True", ", exclusive=False"))
     operand = (rng.choice(FLOATS), any_shape(rng), "ordinary")
-    modes = ("eager", "gradients") if "default=lambda" not in options else ("eager", "gradients", "in_graph")
+    has_graph = "default=lambda" in options and given.startswith("[(tf")
+    modes = ("eager", "gradients", "in_graph") if has_graph else ("eager", "gradients")
     return Call(f"tf.case({given}{options})", [operand], modes=modes)
 
 

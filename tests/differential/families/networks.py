@@ -47,7 +47,10 @@ def convolutions(function: str, rng: random.Random) -> Call:
         channels if rng.random() < 0.95 else channels + 1,
         filters,
     )
-    operands = [(dtype, _image(rng, channels), "ordinary"), (dtype, kernel, "ordinary")]
+    image = _image(rng, channels)
+    if function == "nn.conv2d" and not faulty and rng.random() < 0.1:
+        image = (rng.choice((1, 2)), *image)
+    operands = [(dtype, image, "ordinary"), (dtype, kernel, "ordinary")]
     return Call(f"tf.{function}(x0, x1, strides={strides}, padding={padding}{dilations})", operands, SUMS)
 
 
@@ -55,8 +58,9 @@ def convolutions(function: str, rng: random.Random) -> Call:
 def convolutions_1d(function: str, rng: random.Random) -> Call:
     channels, filters = rng.randrange(1, 4), rng.randrange(1, 4)
     dtype = _float(rng)
+    sequences = _image(rng, channels, 1)
     operands = [
-        (dtype, _image(rng, channels, 1), "ordinary"),
+        (dtype, sequences if rng.random() < 0.9 else (2, *sequences), "ordinary"),
         (dtype, (rng.randrange(1, 4), channels, filters), "ordinary"),
     ]
     return Call(f"tf.nn.conv1d(x0, x1, {rng.choice((1, 1, 2))}, {_padding(rng)})", operands, SUMS)

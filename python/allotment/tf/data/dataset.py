@@ -14,7 +14,13 @@ import numpy as np
 
 from allotment.tf.data import cardinality as counts
 from allotment.tf.data import transformations as to
-from allotment.tf.data.arguments import check_function, integer_argument, invalid_argument
+from allotment.tf.data.arguments import (
+    AUTOTUNE,
+    check_function,
+    check_parallel_calls,
+    integer_argument,
+    invalid_argument,
+)
 from allotment.tf.data.elements import ElementSource
 from allotment.tf.data.generator import generated, signature
 from allotment.tf.data.options import Options
@@ -32,9 +38,6 @@ from allotment.tf.data.structure import (
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import as_dtype, int64
 from allotment.tf.tensors.tensor_spec import TensorSpec
-
-#: A value for numbers of parallel calls and of elements to prefetch, which have no effect.
-AUTOTUNE = -1
 
 
 class Dataset(ElementSource):
@@ -188,6 +191,7 @@ class Dataset(ElementSource):
         Raises:
             InvalidArgumentError: The size is less than 1; during iteration: shapes differ.
         """
+        check_parallel_calls(num_parallel_calls, "ParallelBatchDataset")
         size = integer_argument(batch_size, "batch_size")
         if size < 1:
             raise invalid_argument("Batch size must be greater than zero.", "BatchDatasetV2")
@@ -249,8 +253,10 @@ class Dataset(ElementSource):
 
         Raises:
             ValueError: Not a function; during iteration: its result is no element.
+            InvalidArgumentError: ``num_parallel_calls`` is less than 1 and not ``AUTOTUNE``.
         """
         check_function(map_func)
+        check_parallel_calls(num_parallel_calls, "ParallelMapDatasetV2")
         mapped = Dataset(
             "_MapDataset",
             lambda: to.mapped(self._start(), map_func),

@@ -22,7 +22,8 @@ _INT32_MAX = 2**31 - 1
 def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None) -> EagerTensor:
     """Convert a value to a tensor on the device of the current scope; a tensor is returned as it is.
 
-    ``dtype`` is the type that it must have, ``like`` the one that everything but tensors must become.
+    ``dtype`` is the type that it must have, ``like`` the one that everything but tensors must become. An object that
+    NumPy cannot read is converted by its method ``__tf_tensor__``.
 
     Raises:
         ValueError: A tensor of another type than ``dtype``; a value that no tensor can hold.
@@ -57,8 +58,12 @@ def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None)
     try:
         return eager_const(value, wanted)
     except TensorsInsideError:
-        pass
-    return packed(value, wanted)
+        return packed(value, wanted)
+    except (TypeError, ValueError):
+        convert = getattr(value, "__tf_tensor__", None)
+        if convert is None:
+            raise
+        return to_tensor(convert(wanted, None), dtype)
 
 
 def tensor_or_slices(value: Any, dtype: DType | None = None, like: DType | None = None) -> Any:

@@ -108,3 +108,15 @@ def test_optionals_are_made_by_their_functions() -> None:
     assert not optional.empty(tf.TensorSpec([2])).has_value().numpy()
     with pytest.raises(TypeError, match="Can't instantiate abstract class Optional"):
         optional()
+
+
+@pytest.mark.parametrize("number", [0, -5])
+def test_a_number_of_parallel_calls_that_is_none(number: int) -> None:
+    numbers = tf.data.Dataset.range(2)
+    calls: list[tuple[Any, Any]] = [(numbers.map, lambda x: x), (numbers.batch, 2)]
+    for change, argument in calls:
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="num_parallel_calls must be greater than zero"
+        ):
+            change(argument, num_parallel_calls=number)
+    assert len(list(numbers.map(lambda x: x, num_parallel_calls=tf.data.AUTOTUNE))) == 2

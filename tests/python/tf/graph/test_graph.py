@@ -4,6 +4,7 @@ Longer than 300 lines: one rule after the other of recorded operations, on the s
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -335,3 +336,17 @@ def test_a_mask_may_be_counted_from_the_end_of_an_unknown_shape(graph: tf.Graph)
         made, found = session.run([kept, back], {x: [3.0, 4.0]})
     assert made.tolist() == [4]
     assert found.tolist() == [0, 1]
+
+
+def test_names_of_the_other_sort() -> None:
+    with tf.Graph().as_default() as graph:
+        c = tf.constant(1.0, name="c")
+        tf.add(c, c)
+    for name in ("zzz", "", "^c"):
+        with pytest.raises(ValueError, match=r"looks like an \(invalid\) Operation name, not a Tensor"):
+            graph.get_tensor_by_name(name)
+    for name in ("c:0", "c:1", "zzz:0", "c:x"):
+        with pytest.raises(ValueError, match=f"'{name}' appears to refer to a Tensor, not a Operation"):
+            graph.get_operation_by_name(name)
+    consumers: list[Any] = c.consumers()
+    assert [each.name for each in consumers] == ["Add", "Add"]

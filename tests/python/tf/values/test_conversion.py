@@ -237,3 +237,15 @@ def test_shapes_come_in_many_forms(shape: Any) -> None:
 def test_what_is_no_shape_is_refused_as_a_tensor_of_it_would_be(shape: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind, match="a shape must be whole numbers, not"):
         tf.reshape(tf.zeros([6]), shape)
+
+
+def test_objects_that_make_their_own_tensor() -> None:
+    class Five:
+        def __tf_tensor__(self, dtype: Any = None, name: Any = None) -> Any:
+            return tf.constant([5.0], dtype)
+
+    check(tf.convert_to_tensor(Five()), [5.0], "float32")
+    check(tf.convert_to_tensor(Five(), tf.float64), [5.0], "float64")
+    check(tf.constant([1.0]) + Five(), [6.0], "float32")
+    with pytest.raises(TypeError):
+        tf.convert_to_tensor(Five(), tf.string)

@@ -80,3 +80,13 @@ def test_what_is_not_offered_says_so() -> None:
         tf.function(lambda: 1).get_concrete_function()
     with pytest.raises(TypeError, match="takes a function, not 3"):
         tf.function(3)  # type: ignore[arg-type]
+
+
+def test_a_signature_of_more_arguments_than_the_function_takes() -> None:
+    pair = [tf.TensorSpec([], tf.int32)] * 2
+    with pytest.raises(
+        TypeError, match="input_signature contains 1 extra type constraints: <lambda> takes 1 arg"
+    ):
+        tf.function(lambda x: x, input_signature=pair)
+    assert tf.function(lambda *args: args[0] + args[1], input_signature=pair)(1, 2) == 3
+    assert tf.function(lambda x, y=5: x + y, input_signature=pair)(1, 2) == 3

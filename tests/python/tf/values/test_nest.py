@@ -78,3 +78,9 @@ def test_texts_and_bytes() -> None:
     for convert in (compat.as_bytes, compat.as_text, compat.as_str):
         with pytest.raises(TypeError, match="Expected binary or unicode string, got 5"):
             convert(5)
+
+
+def test_ranges_are_sequences() -> None:
+    assert nest.flatten([range(2), 5]) == [0, 1, 5]
+    assert nest.map_structure(lambda each: each + 1, {"a": range(2)}) == {"a": [1, 2]}
+    assert nest.pack_sequence_as([range(2), 3], [4, 5, 6]) == [[4, 5], 6]

@@ -23,6 +23,7 @@ class NodeLookup:
         Raises:
             TypeError: The name is no text.
             KeyError: There is none.
+            ValueError: It is a name of a tensor.
         """
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
@@ -76,8 +77,15 @@ class NodeLookup:
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
 
     def _named(self, name: str, allow_tensor: bool, allow_operation: bool) -> Operation | SymbolicTensor:
+        if ":" in name and not allow_tensor:
+            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
         if ":" not in name:
             if name not in self._by_name:
+                if not allow_operation:
+                    raise ValueError(
+                        f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must be "
+                        'of the form "<op_name>:<output_index>".'
+                    )
                 raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
             if not allow_operation:
                 raise ValueError(
@@ -102,8 +110,6 @@ class NodeLookup:
                 f"The name {name!r} refers to a Tensor which does not exist. The operation, {head!r}, exists but only "
                 f"has {len(operation._outputs)} outputs."
             )
-        if not allow_tensor:
-            raise ValueError(f"The name {name!r} refers to a Tensor, not an Operation.")
         return operation._outputs[int(tail)]
 
 

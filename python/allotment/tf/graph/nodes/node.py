@@ -274,8 +274,8 @@ class SymbolicTensor(ValuelessTensor):
             self.graph._shapes_version += 1
 
     def consumers(self) -> list[Operation]:
-        """Return the operations that compute with it."""
-        return [each for each in self.graph.get_operations() if self in each._inputs]
+        """Return the operations that compute with it, one that takes it twice two times."""
+        return [each for each in self.graph.get_operations() for tensor in each._inputs if tensor is self]
 
     def eval(self, feed_dict: Any = None, session: Runner | None = None) -> Any:
         """Return its value, computed in a session, without one in the default session.

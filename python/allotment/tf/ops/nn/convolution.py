@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from allotment.tf.ops.array.joining import concat
+from allotment.tf.ops.array.layout import reshape
+from allotment.tf.ops.array.shapes import shape
 from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.convert import to_pair
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output
+from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.nn.window_shapes import as_given, images_shape, window_counts
 from allotment.tf.ops.nn.windows import Part, Windows, padded, parts, windows_argument
 from allotment.tf.ops.table import dims, operation
@@ -103,7 +107,8 @@ def conv2d(
     """Slide filters over images and sum up. As ``tf.nn.conv2d``.
 
     Args:
-        input: Floats of the shape (images, height, width, channels), or as ``data_format`` says.
+        input: Floats of the shape (images, height, width, channels), or as ``data_format`` says; several axes in the
+            place of ``images`` stay.
         filters: The same type, of the shape (height, width, channels, results); channels that are a multiple of
             the filters' are taken in groups.
         strides: How far a window moves, as one number, two, or four with 1 for images and channels.
@@ -117,6 +122,13 @@ def conv2d(
         ValueError: Another argument is of no use.
     """
     images, kernel = to_pair(input, filters)
+    rank = rank_of(images)
+    if rank is not None and rank > 4:
+        # Several batch axes are made one.
+        lengths = shape(images)
+        flat = reshape(images, concat([[-1], lengths[-3:]], 0))
+        made = conv2d(flat, kernel, strides, padding, data_format, dilations, name)
+        return reshape(made, concat([lengths[:-3], shape(made)[-3:]], 0))
     windows = windows_argument(filter_size(kernel), strides, dilations, padding, data_format, _conv2d.name)
     return run(_conv2d, (images, kernel), windows, name=name)  # type: ignore[no-any-return]
 

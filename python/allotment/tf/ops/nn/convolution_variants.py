@@ -197,12 +197,12 @@ def conv2d_transpose(
 
 
 def _along(data_format: Any) -> tuple[str, int]:
-    """The format of images that are sequences with an axis of length 1 more, and where that axis is."""
+    """The format of images that are sequences with an axis of length 1 more, and where that axis is from the end."""
     if data_format is not None and not (
         isinstance(data_format, str) and data_format in ("NWC", "NCW", "NHWC", "NCHW")
     ):
         raise ValueError("`data_format` must be 'NWC' or 'NCW'. " + f"Received: data_format={data_format}")
-    return ("NCHW", 2) if data_format in ("NCW", "NCHW") else ("NHWC", 1)
+    return ("NCHW", -2) if data_format in ("NCW", "NCHW") else ("NHWC", -3)
 
 
 def _single(value: Any, what: str) -> int:

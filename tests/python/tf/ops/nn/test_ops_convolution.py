@@ -250,3 +250,19 @@ def test_windows_in_the_border_alone_have_no_largest_element() -> None:
     ):
         with pytest.raises(tf.errors.InvalidArgumentError, match=text):
             tf.nn.max_pool2d(images, 2, 1, pads)
+
+
+def test_several_batch_axes() -> None:
+    images = np.arange(36, dtype=np.float32).reshape(2, 2, 3, 3, 1)
+    filters = np.array([1.0, 2.0, 3.0, 4.0], np.float32).reshape(2, 2, 1, 1)
+    expected = [
+        [nn.conv2d(images[i, j][None], filters, 1, "SAME").numpy()[0] for j in (0, 1)] for i in (0, 1)
+    ]
+    np.testing.assert_array_equal(nn.conv2d(images, filters, 1, "SAME"), expected)
+    for shape in ([2, 2, 3, 3, 1], [None] * 5):
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            fed = tf.compat.v1.placeholder(tf.float32, shape)
+            np.testing.assert_array_equal(
+                session.run(nn.conv2d(fed, filters, 1, "SAME"), {fed: images}), expected
+            )
+    assert nn.conv1d(images[..., 0], np.ones([2, 3, 4], np.float32), 1, "VALID").shape == (2, 2, 2, 4)
