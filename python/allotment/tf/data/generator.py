@@ -10,8 +10,8 @@ from allotment.errors import (
     UnimplementedError,
     UnknownError,
 )
+from allotment.tf.data.resumable import Resumable
 from allotment.tf.data.structure import flatten, on_host, pack, same_structure
-from allotment.tf.data.transformations import Made
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import as_dtype
 from allotment.tf.tensors.tensor import EagerTensor
@@ -96,7 +96,7 @@ def generated(make: Callable[[], Iterable[Any]], spec: Any) -> Iterator[Any]:
         pairs = zip(flatten(spec), _flatten_up_to(spec, element), strict=True)
         return pack(spec, [_checked(one, each, spec, value) for one, each in pairs])
 
-    return Made(following)
+    return Resumable(following)
 
 
 def _failed(error: Exception) -> Exception:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.data.elements import ElementSource
+from allotment.tf.data.resumable import Resumable
 from allotment.tf.data.spec import common_spec
 from allotment.tf.data.structure import captured, flatten, map_values, on_host, pack
-from allotment.tf.data.transformations import Made
 from allotment.tf.dispatch import ThreadState, thread
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.nodes.node import Operation
@@ -197,7 +197,7 @@ def _elements(dataset: ElementSource, values: dict[Any, Any]) -> Iterator[list[A
             element = next(elements)
         return [tensor._on_host() for tensor in flatten(element)]
 
-    return Made(following)
+    return Resumable(following)
 
 
 __all__ = ["GraphIterator", "make_initializable_iterator", "make_one_shot_iterator"]

@@ -1,7 +1,7 @@
 """Transformations of data sets: from an iterator over elements to another.
 
 After an error in one element an iterator goes on with the next, as in TensorFlow. A generator ends at an error, and so
-does ``islice``: iterators over elements are made of functions, see ``Made``.
+does ``islice``: iterators over elements are made of functions, see ``Resumable``.
 
 Longer than 300 lines: one transformation after the other.
 """
@@ -11,6 +11,7 @@ from itertools import count, islice
 from typing import Any
 
 from allotment.errors import InvalidArgumentError
+from allotment.tf.data.resumable import Resumable
 from allotment.tf.data.structure import called, flatten, normalized, on_host, pack
 from allotment.tf.ops.array.joining import stack
 from allotment.tf.ops.convert import to_tensor
@@ -26,19 +27,6 @@ Elements = Iterator[Any]
 
 #: The number of random numbers to draw at a time.
 _DRAWS = 1024
-
-
-class Made(Iterator[Any]):
-    """An iterator over the values that a function returns, until it raises ``StopIteration``.
-
-    Unlike a generator, it goes on after another error.
-    """
-
-    def __init__(self, function: Callable[[], Any]) -> None:
-        self._function = function
-
-    def __next__(self) -> Any:
-        return self._function()
 
 
 class Rows(Iterator[Any]):
@@ -89,7 +77,7 @@ def _batched(elements: Elements, size: int, drop_remainder: bool) -> Elements:
         columns = zip(*map(flatten, batch), strict=True)
         return pack(batch[0], [_stacked(number, column) for number, column in enumerate(columns)])
 
-    return Made(following)
+    return Resumable(following)
 
 
 def _stacked(number: int, tensors: tuple[EagerTensor, ...]) -> EagerTensor:
@@ -130,7 +118,7 @@ def _shuffled(elements: Iterator[Any], size: int | None, source: Source) -> Iter
         kept[index], kept[-1] = kept[-1], kept[index]
         return kept.pop()
 
-    return Made(following)
+    return Resumable(following)
 
 
 def _draws(source: Source) -> Iterator[float]:
@@ -154,7 +142,7 @@ def _taken(elements: Iterator[Any], most: int) -> Iterator[Any]:
         left -= 1
         return element
 
-    return Made(following)
+    return Resumable(following)
 
 
 def every(elements: Elements, first: int, step: int) -> Elements:
@@ -175,7 +163,7 @@ def _every(elements: Iterator[Any], first: int, step: int) -> Iterator[Any]:
         skipped = step - 1
         return element
 
-    return Made(following)
+    return Resumable(following)
 
 
 def repeated(restart: Callable[[], Elements], times: int) -> Elements:
@@ -208,12 +196,12 @@ def _repeated(elements: Iterator[Any], restart: Callable[[], Iterator[Any]], tim
                 elements, is_empty = restart(), True
         raise StopIteration
 
-    return Made(following)
+    return Resumable(following)
 
 
 def mapped(elements: Elements, function: Callable[..., Any]) -> Elements:
     """Apply a function to each element."""
-    return Made(lambda: result(called(function, next(elements))))
+    return Resumable(lambda: result(called(function, next(elements))))
 
 
 def result(value: Any) -> Any:
@@ -277,7 +265,7 @@ class Cache:
             self._kept = kept
             raise StopIteration
 
-        return Made(following)
+        return Resumable(following)
 
 
 def zipped(structure: Any, iterators: list[Elements]) -> Elements:
@@ -301,7 +289,7 @@ def zipped(structure: Any, iterators: list[Elements]) -> Elements:
             raise StopIteration
         return pack(structure, values)
 
-    return Made(following)
+    return Resumable(following)
 
 
 def rows(tensors: Any) -> Rows:
@@ -333,7 +321,6 @@ def _rows(tensor: EagerTensor, numbers: list[int]) -> EagerTensor:
 __all__ = [
     "Cache",
     "Elements",
-    "Made",
     "Rows",
     "batched",
     "counted",

@@ -8,8 +8,8 @@ from allotment.tf.data.cardinality import UNKNOWN, of_batches
 from allotment.tf.data.dataset import Dataset
 from allotment.tf.data.iterators import ElementIterator
 from allotment.tf.data.options import AutoShardPolicy, Options
+from allotment.tf.data.resumable import Resumable
 from allotment.tf.data.structure import flatten, map_values, on_host, pack, same_structure
-from allotment.tf.data.transformations import Made
 from allotment.tf.distribute.input.context import InputContext
 from allotment.tf.distribute.reductions.members import member
 from allotment.tf.distribute.values import PerReplica, PerReplicaSpec, regroup
@@ -112,7 +112,7 @@ def divide_batches(
     _check_iterable(dataset, "dataset")
 
     def divide(elements: Iterator[Any]) -> Iterator[Any]:
-        return Made(lambda: _divide(next(elements), names, first, count))
+        return Resumable(lambda: _divide(next(elements), names, first, count))
 
     _check_shard_policy(dataset, count // len(names))
     return DistributedDataset(
@@ -139,7 +139,7 @@ def distribute_batches(
             # A replica for which no batch is left gets one without rows.
             return _one_per_replica([next(elements), *(next(elements, None) for _ in names[1:])], names)
 
-        return Made(following)
+        return Resumable(following)
 
     def part_spec(spec: TensorSpec) -> Any:
         # With several replicas some may get a batch without rows in the end.
