@@ -14,7 +14,8 @@ from allotment.tf.variables.variable import Variable
 class Module:
     """Base class of objects that collect the variables and modules in their attributes. As ``tf.Module``.
 
-    The search includes lists, tuples and dictionaries, and Keras layers and models.
+    The search includes lists, tuples and dictionaries. As with Keras 3, it does not include layers and models of Keras,
+    nor their variables: ask those for them.
 
     Args:
         name: A Python identifier; by default the class's name in snake case.
@@ -124,9 +125,6 @@ def _variables(owner: Any, seen: set[int]) -> Iterator[Any]:
             continue
         if isinstance(part, Module):
             yield from _variables(part, seen)
-        elif _has_variables(part):
-            seen.add(id(part))
-            yield from part.variables
 
 
 def _modules(owner: Module, seen: set[int]) -> Iterator[Module]:
@@ -138,12 +136,9 @@ def _modules(owner: Module, seen: set[int]) -> Iterator[Module]:
 
 
 def _is_variable(value: Any) -> bool:
-    return isinstance(value, Variable) or (hasattr(value, "_as_tensor") and hasattr(value, "trainable"))
-
-
-def _has_variables(value: Any) -> bool:
-    """Whether a value is a Keras layer or model; these do not derive from ``Module`` here."""
-    return not isinstance(value, type) and isinstance(getattr(value, "variables", None), list | tuple)
+    if isinstance(value, Variable):
+        return not value._is_weight
+    return hasattr(value, "_as_tensor") and hasattr(value, "trainable")
 
 
 def _unique(values: Iterator[Any]) -> Iterator[Any]:

@@ -21,7 +21,17 @@ from families import (
     slices,
     texts,
 )
-from families.keras import building, callbacks, layers, logits, losses, metrics, optimizers, training
+from families.keras import (
+    building,
+    callbacks,
+    layers,
+    logits,
+    losses,
+    metrics,
+    optimizers,
+    tracking,
+    training,
+)
 from programs import Recipe
 
 _FAMILIES = (
@@ -43,6 +53,7 @@ _FAMILIES = (
     losses,
     metrics,
     optimizers,
+    tracking,
     training,
     graphs,
     legacy,

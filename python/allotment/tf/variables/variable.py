@@ -62,6 +62,9 @@ class Variable(LegacyVariable, SliceScatters, Operands):
         v.numpy()  # array([2., 3.], dtype=float32)
     """
 
+    #: Whether ``add_weight`` of a layer made it: layers own such variables, and modules do not.
+    _is_weight = False
+
     def __new__(cls, *args: Any, **kwargs: Any) -> "Variable":
         """Create an eager variable, or a variable of the current graph or strategy if there is one."""
         if cls is not Variable:

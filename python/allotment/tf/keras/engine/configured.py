@@ -3,6 +3,7 @@
 import inspect
 from typing import Any, ClassVar
 
+from allotment.tf.keras.engine.tracking import Tracker
 from allotment.tf.keras.regularizers import Regularizer
 from allotment.tf.names.absent_methods import lacks
 
@@ -56,6 +57,8 @@ class Configured:
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Make an object, and keep its plain arguments."""
         made = object.__new__(cls)
+        # Before the program's constructor, which may set attributes before it calls this package's.
+        object.__setattr__(made, "_tracker", Tracker())
         try:
             given = inspect.signature(cls.__init__).bind(made, *args, **kwargs)
         except TypeError:

@@ -19,7 +19,7 @@ from allotment.tf.keras.engine.names import snake_case, unique_name
 from allotment.tf.keras.engine.replicas import build_together
 from allotment.tf.keras.engine.symbolic import KerasTensor, Node, Shape, shapes_of, symbolic_in
 from allotment.tf.keras.engine.tracing import outputs_by_tracing
-from allotment.tf.keras.engine.tracking import found_in, without_repeats
+from allotment.tf.keras.engine.tracking import without_repeats
 from allotment.tf.keras.engine.warnings import warn
 from allotment.tf.names.absent_methods import lacks
 from allotment.tf.ops.array.array import cast
@@ -47,7 +47,7 @@ _SET_BY_INIT: Final = frozenset(
 )
 
 #: Attributes without variables for checkpoints: symbolic tensors, and lists of variables that other attributes hold.
-_NO_PARTS: Final = ("nodes", "_weights", "_build_shape", "_plain_arguments")
+_NO_PARTS: Final = ("nodes", "_weights", "_build_shape", "_plain_arguments", "_tracker")
 
 
 @lacks(
@@ -79,6 +79,11 @@ class Layer(LayerLosses, Configured):
     """
 
     _has_config = True
+    _internal = frozenset(
+        {"_weights", "_regularizers", "_plain_arguments", "_build_shape", "input_spec", "nodes"}
+    )
+    #: Whether the state is complete once the layer is built.
+    _closes = True
     #: Whether the output has the type of the input, as that of a layer that only moves elements.
     _keeps_dtype = False
     #: Whether floats are cast to the type of the layer.
@@ -139,6 +144,7 @@ class Layer(LayerLosses, Configured):
         variables when ``call`` calls them.
         """
         self._build_shape = input_shape
+        is_own = type(self).build is not Layer.build
         if self._builds_in_call():
             warn(
                 f"`build()` was called on layer '{self.name}', however the layer does not have a `build()` method "
@@ -147,6 +153,12 @@ class Layer(LayerLosses, Configured):
                 "proper `build()` method."
             )
         self.built = True
+        if not is_own:
+            self._close()
+
+    def _close(self) -> None:
+        """Refuse new variables and sublayers from now on."""
+        self._tracker.is_closed = self._closes
 
     def _builds_in_call(self) -> bool:
         """Whether ``call`` will make variables: of sublayers that ``build`` does not build."""
@@ -182,7 +194,8 @@ class Layer(LayerLosses, Configured):
         else:
             args = tuple(nest.map_structure(self._input, arg) for arg in args)
             inputs = args[0] if args else next(iter(kwargs.values()))
-        if not self.built:
+        is_new = not self.built
+        if is_new:
             self._build_for(inputs)
         if self.input_spec is not None:
             self.input_spec.check(
@@ -210,6 +223,8 @@ class Layer(LayerLosses, Configured):
                 )
             if self.activity_regularizer is not None and not calls.tracing:
                 self._regularize(outputs)
+            if is_new:
+                self._close()
             return outputs
         finally:
             calls.training, calls.inside = before, not is_first
@@ -252,12 +267,12 @@ class Layer(LayerLosses, Configured):
             with outside_scratch_graph():
                 self.build(shape)
         # A `build` of the program need not set it.
+        builds_in_call = self._builds_in_call()
         self.built = True
+        if not builds_in_call:
+            self._close()
         if restoring.pending:
             restoring.restore_pending()
-
-    def _sublayers(self) -> "list[Layer]":
-        return without_repeats(found_in(self, Layer))
 
     def _checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
         yield from attributes(self, _NO_PARTS)
@@ -293,6 +308,12 @@ class Layer(LayerLosses, Configured):
                 "the layer, which creates all variables used by the layer (e.g. by calling `layer.build()` on all its "
                 f"children layers). Exception encountered: ''{error}''"
             )
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics among the attributes, and those of the layers inside."""
+        inner = (metric for layer in self._tracker.layers for metric in layer.metrics)
+        return without_repeats(iter([*self._tracker.metrics, *inner]))
 
     @property
     def compute_dtype(self) -> str:

@@ -1,26 +1,32 @@
 """The variables of a layer and of the layers inside it: creation, lists, values."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from allotment.tf.keras import initializers, regularizers
 from allotment.tf.keras.engine.arguments import shape_of_sample
-from allotment.tf.keras.engine.tracking import found_in, own_variables, without_repeats
+from allotment.tf.keras.engine.tracking import Tracker, without_repeats
 from allotment.tf.tensors.dtype import as_dtype
 from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
 from allotment.tf.variables.variable import Variable
 
 
 class LayerVariables:
-    """The part of ``Layer`` that makes and lists variables.
+    """The part of ``Layer`` that makes and lists variables, and keeps what a program sets as its attributes.
 
     Args:
         trainable: Whether gradients and optimizers see the variables.
         dtype: The default type of variables.
         name: The name of the layer.
     """
+
+    _tracked_as: ClassVar = "layers"
+    #: The attributes that this package sets, and in which no layer, variable or metric of a program is.
+    _internal: ClassVar[frozenset[str]] = frozenset({"_weights", "_regularizers"})
+    #: The layers, variables and metrics among the attributes, since the object was made.
+    _tracker: Tracker
 
     def __init__(self, trainable: bool, dtype: str, name: str) -> None:
         self.name, self.dtype, self.built = name, dtype, False
@@ -29,6 +35,16 @@ class LayerVariables:
         self._weights: list[Variable] = []
         #: Functions of its variables that return losses, by the variable's identity.
         self._regularizers: dict[int, Callable[[Any], Any]] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value if name in self._internal else self._tracker.track(value))
+
+    def __delattr__(self, name: str) -> None:
+        value = vars(self).get(name)
+        object.__delattr__(self, name)
+        if isinstance(value, Variable):
+            # Layers stay, as in Keras.
+            self._tracker.forget(value)
 
     def add_weight(
         self,
@@ -56,7 +72,7 @@ class LayerVariables:
             synchronization: When copies on several devices are made equal.
 
         Raises:
-            ValueError: A length of the shape is unknown.
+            ValueError: A length of the shape is unknown, or the layer is built.
         """
         regularize = regularizers.get(regularizer)
         lengths = () if shape is None else shape_of_sample(shape)
@@ -78,6 +94,8 @@ class LayerVariables:
             aggregation=aggregation,
             synchronization=synchronization,
         )
+        variable._is_weight = True
+        self._tracker.track(variable)
         self._weights.append(variable)
         if regularize is not None:
             self._regularizers[id(variable)] = regularize
@@ -95,8 +113,12 @@ class LayerVariables:
             layer.trainable = value
 
     def _sublayers(self) -> Sequence["LayerVariables"]:
-        """Return the layers among the attributes."""
-        return without_repeats(found_in(self, LayerVariables))
+        """Return the layers that were set as attributes."""
+        return tuple(self._tracker.layers)
+
+    def _own_variables(self) -> list[Variable]:
+        """Return the variables of this layer alone, trainable ones first."""
+        return sorted(self._tracker.variables, key=lambda variable: not variable.trainable)
 
     def _with_sublayers(self) -> Iterator["LayerVariables"]:
         yield self
@@ -112,14 +134,14 @@ class LayerVariables:
     def weights(self) -> list[Variable]:
         """All variables: the layer's own, trainable ones first, then those of the layers inside."""
         inner = (variable for layer in self._sublayers() for variable in layer.weights)
-        return without_repeats(iter([*own_variables(self), *inner]))
+        return without_repeats(iter([*self._own_variables(), *inner]))
 
     @property
     def trainable_weights(self) -> list[Variable]:
         """The trainable variables."""
         if not self._trainable:
             return []
-        own = (variable for variable in own_variables(self) if variable.trainable)
+        own = (variable for variable in self._own_variables() if variable.trainable)
         inner = (variable for layer in self._sublayers() for variable in layer.trainable_weights)
         return without_repeats(iter([*own, *inner]))
 

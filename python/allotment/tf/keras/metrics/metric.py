@@ -1,7 +1,7 @@
 """The base class of metrics, sums and means. Their state is a number for each replica in host memory."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from allotment.tf.keras import initializers
 from allotment.tf.keras.engine.calls import calls
@@ -40,6 +40,7 @@ class Metric:
         name: The name, made from the class if not given.
     """
 
+    _tracked_as: ClassVar = "metrics"
     #: 1 if the metric should rise in training, -1 if it should fall, 0 if that is not known.
     direction = 0
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from allotment.tf import nest
+from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.symbolic import KerasTensor, Node, shapes_of
 from allotment.tf.keras.models.ends import KnownEnds
 from allotment.tf.keras.models.model import Model
@@ -21,6 +22,10 @@ class Functional(Model, KnownEnds):
         ValueError: A value is no symbolic tensor, or outputs depend on other tensors than the inputs.
     """
 
+    _internal = Model._internal | {"_given", "_made", "_plan"}
+    # A program may set further layers.
+    _closes = False
+
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
         for what, given in (("inputs", inputs), ("outputs", outputs)):
@@ -32,13 +37,18 @@ class Functional(Model, KnownEnds):
                     )
         self._given, self._made = inputs, outputs
         self._plan = Plan(self.inputs, self.outputs)
-        self._layers = self._plan.layers
+        self._tracker.track_all(self._plan.layers)
         self.built = True
         self._build_shape = shapes_of(inputs)
 
     @property
     def _nodes(self) -> frozenset[Node]:
         return self._plan.nodes
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers between the inputs and the outputs, those of the inputs among them."""
+        return list(self._plan.layers)  # type: ignore[arg-type]
 
     @property
     def inputs(self) -> list[KerasTensor]:

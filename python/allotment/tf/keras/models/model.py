@@ -62,14 +62,17 @@ class Model(Trainer):
         if type(self).build is Layer.build:
             if not self.built:
                 self._build_shape = shapes_of(inputs)
+                builds_in_call = self._builds_in_call()
                 self.built = True
+                if not builds_in_call:
+                    self._close()
         else:
             super()._build_for(inputs)
 
     @property
     def layers(self) -> list[Layer]:
         """The direct sublayers."""
-        return self._sublayers()
+        return list(self._sublayers())  # type: ignore[arg-type]
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """Return the layer with a name or at an index.

@@ -1,6 +1,6 @@
 """Sequential models: layers one after the other."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from allotment.tf import nest
@@ -24,6 +24,9 @@ class Sequential(Model, KnownEnds):
         ValueError: One of them is no layer.
     """
 
+    _internal = Model._internal | {"_layers", "_ends"}
+    _closes = False
+
     def __init__(
         self, layers: Iterable[Any] | None = None, name: str | None = None, trainable: bool = True
     ) -> None:
@@ -33,6 +36,10 @@ class Sequential(Model, KnownEnds):
         self._ends: tuple[KerasTensor, KerasTensor] | None = None
         for layer in layers or ():
             self.add(layer)
+
+    def _sublayers(self) -> Sequence[Layer]:
+        # As in Keras, other layers among the attributes are not those of the model.
+        return self._layers
 
     @property
     def layers(self) -> list[Layer]:

@@ -9,7 +9,7 @@ from allotment.tf.keras import optimizers
 from allotment.tf.keras.engine.arguments import positive
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.replicas import number_of_replicas, run_once, sum_over_replicas
-from allotment.tf.keras.engine.tracking import found_in, without_repeats
+from allotment.tf.keras.engine.tracking import without_repeats
 from allotment.tf.keras.metrics.metric import Mean, Metric
 from allotment.tf.keras.training.compiled import CompiledLoss, CompiledMetrics, Outputs
 from allotment.tf.keras.training.data import Batch
@@ -29,6 +29,16 @@ class Steps(Layer):
     """A layer with ``compile`` and with the steps that train, evaluate and predict with one batch."""
 
     _has_config = True
+    _internal = Layer._internal | {
+        "optimizer",
+        "loss",
+        "history",
+        "_loss_of",
+        "_loss_tracker",
+        "_metrics_of",
+        "_part_trackers",
+        "_runner",
+    }
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -92,11 +102,17 @@ class Steps(Layer):
 
     @property
     def metrics(self) -> list[Metric]:
-        """The loss, the compiled metrics as one, and the metrics among the attributes."""
-        own: list[Metric] = without_repeats(found_in(self, Metric))
-        if not self.compiled:
-            own.remove(self._loss_tracker)
-        return own
+        """The loss, the compiled metrics as one, and the metrics among the attributes and in layers inside.
+
+        Those of a model inside do not count.
+        """
+        found: list[Metric] = []
+        if self.compiled:
+            compiled = [] if self._metrics_of is None else [self._metrics_of]
+            found += [self._loss_tracker, *compiled, *self._part_trackers.values()]
+        inner = (layer for layer in self._with_sublayers() if not isinstance(layer, Steps))
+        metrics = (metric for layer in inner for metric in layer._tracker.metrics)
+        return without_repeats(iter([*found, *self._tracker.metrics, *metrics]))
 
     def _single_metrics(self) -> list[Metric]:
         """The metrics, with the compiled metrics one by one."""
