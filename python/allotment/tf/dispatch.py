@@ -101,8 +101,10 @@ class TapeRecorder(Protocol):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         made: Any,
+        *,
+        replaces: bool = False,
     ) -> None:
-        """Record an operation that ran, or that a graph recorded."""
+        """Record an operation that ran, or that a graph recorded; it may replace those that made the same tensors."""
 
     def read(self, variable: Any, value: Any) -> None:
         """Record that a variable was read."""

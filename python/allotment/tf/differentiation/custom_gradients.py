@@ -116,12 +116,12 @@ def _create_operation(
 def _record(row: Operation, results: list[Any], inputs: list[Any]) -> list[Any]:
     if thread.state.graph is not None:
         return list(run(row, inputs, len(results)))
-    # New tensors, so that a result differs from an argument that the function returns unchanged. A tape goes back
-    # through the row, and through the copies only where it watches none of the row's inputs.
+    # New tensors, so that a result differs from an argument that the function returns unchanged. A tape that watches
+    # one of the row's inputs goes back through the row alone, others through the copies.
     made = [identity(each) for each in results]
     recorder = thread.state.recorder
     if recorder is not None:
-        recorder.record(row, inputs, (), {}, tuple(made))
+        recorder.record(row, inputs, (), {}, tuple(made), replaces=True)
     return made
 
 

@@ -253,6 +253,27 @@ def test_arguments_that_no_tape_watches_leave_the_gradients_of_the_function() ->
     assert tape.gradient(y, w) == 12
 
 
+def test_a_tape_that_watches_an_argument_knows_no_other_way_to_what_the_function_uses() -> None:
+    x, w = tf.Variable(2.0), tf.Variable(3.0)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape(persistent=True) as tape:
+            square = w * w
+            y = tf.custom_gradient(lambda x: (x * square, lambda upstream: upstream * square))(x)
+        assert tape.gradient(y, w) is None
+        slope = tape.gradient(y, x)
+    assert outer.gradient(slope, w) == 6
+    kept = []
+
+    def tripled(x: Any) -> Any:
+        kept.append(x * 3)
+        return kept[0] * x, lambda upstream: upstream * 100
+
+    with tf.GradientTape(persistent=True) as tape:
+        y = tf.custom_gradient(tripled)(x)
+    assert tape.gradient(y, kept[0]) is None
+    assert (tape.gradient(y, x), tape.gradient(kept[0], x)) == (100, 3)
+
+
 def test_the_variables_of_a_function_in_a_function() -> None:
     v = tf.Variable(2.0)
     inner = tf.custom_gradient(lambda x: (x * v, lambda upstream, variables: (upstream * 7, [upstream * 9])))

@@ -44,11 +44,14 @@ class Tape:
         if hasattr(value, "_source"):
             self.variables.setdefault(value._source, value)
 
-    def add(self, step: Step, outputs: Sequence[Any]) -> None:
-        """Record a call if it depends on what is watched."""
+    def add(self, step: Step, outputs: Sequence[Any], *, replaces: bool = False) -> None:
+        """Record a call if it depends on what is watched; it may replace the calls that made the same tensors."""
         self._forget()
         if not any(key in self.tracked for key in step.input_keys):
             return
+        if replaces:
+            for key in step.output_keys:
+                self._drop(self.tracked.get(key))
         number = next(self._numbers)
         self.tracked.update(dict.fromkeys(step.output_keys, number))
         for key in step.input_keys:
@@ -69,16 +72,21 @@ class Tape:
         """Drop calls on which nothing can depend any more, and the calls that only those used."""
         while self._late:
             number = self._late.popleft()
-            if number not in self._steps or self._is_of_use(*self._steps[number]):
-                continue
-            step, _ = self._steps.pop(number)
-            for key in step.output_keys:
-                self.tracked.pop(key, None)
-            for key in step.input_keys:
-                self._uses[key] -= 1
-                made_by = self.tracked.get(key)
-                if made_by is not None:
-                    self._late.append(made_by)
+            if number in self._steps and not self._is_of_use(*self._steps[number]):
+                self._drop(number)
+
+    def _drop(self, number: int | None) -> None:
+        """Drop a call, and note those that made its inputs: they may be of no use, too."""
+        if number is None:
+            return
+        step, _ = self._steps.pop(number)
+        for key in step.output_keys:
+            self.tracked.pop(key, None)
+        for key in step.input_keys:
+            self._uses[key] -= 1
+            made_by = self.tracked.get(key)
+            if made_by is not None:
+                self._late.append(made_by)
 
     def _is_of_use(self, step: Step, outputs: Sequence["weakref.ref[Any]"]) -> bool:
         used = any(self._uses.get(key) for key in step.output_keys)
@@ -102,8 +110,13 @@ class Recorder:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         made: Any,
+        *,
+        replaces: bool = False,
     ) -> None:
-        """Record a call of an operation on each tape that watches one of its inputs."""
+        """Record a call of an operation on each tape that watches one of its inputs.
+
+        With ``replaces``, such a tape forgets the calls that made the same tensors.
+        """
         gradient = row.gradient
         if gradient is CONSTANT:
             return
@@ -122,6 +135,7 @@ class Recorder:
                 [_known_by(each) for each in outputs],
             ),
             outputs,
+            replaces=replaces,
         )
 
     def read(self, variable: Any, value: Any) -> None:
@@ -144,9 +158,9 @@ class Recorder:
             and any(key in tape.tracked for tape in self.tapes)
         )
 
-    def _add(self, step: Step, outputs: Sequence[Any]) -> None:
+    def _add(self, step: Step, outputs: Sequence[Any], *, replaces: bool = False) -> None:
         for tape in self.tapes:
-            tape.add(step, outputs)
+            tape.add(step, outputs, replaces=replaces)
 
 
 def _known_by(tensor: Any) -> Hashable:
@@ -206,7 +220,7 @@ def paused() -> Iterator[None]:
 class _Watcher(Tape):
     """Notes which variables are watched, and no calls."""
 
-    def add(self, step: Step, outputs: Sequence[Any]) -> None:
+    def add(self, step: Step, outputs: Sequence[Any], *, replaces: bool = False) -> None:
         """Record nothing."""
 
 
