@@ -51,7 +51,7 @@ def own_gradients(function: str, rng: random.Random) -> Call:
 
 def _captured(operand: tuple[str, tuple[int, ...], str], rng: random.Random) -> Call:
     """Tensors and variables that are not arguments of the function; arguments not watched, or not among the sources."""
-    used = rng.choice(("z", "v", "z * v", "v * v"))
+    used, argument = rng.choice(("z", "v", "z * v", "v * v")), rng.choice(("x0", "w", "w * x0", "other"))
     back = f"lambda u, variables=None: (u * {used}, [u * a for _ in variables]) if variables else u * {used}"
     before = (
         "def asked(x0):\n"
@@ -59,7 +59,7 @@ def _captured(operand: tuple[str, tuple[int, ...], str], rng: random.Random) -> 
         "    with tf.GradientTape() as outer:\n"
         "        with tf.GradientTape() as inner:\n"
         "            z = w * w\n"
-        f"            y = tf.custom_gradient(lambda a: (a * {used}, {back}))({rng.choice(('x0', 'w', 'w * x0', 'other'))})\n"
+        f"            y = tf.custom_gradient(lambda a: (a * {used}, {back}))({argument})\n"
         "        first = inner.gradient(y, [v, w])\n"
         "    known = [each for each in first if each is not None]\n"
         "    return first, outer.gradient(known, [v, w]) if known else None\n"

@@ -265,6 +265,16 @@ def shared(depth: int) -> list[Any]:
             snapshot([segment(512, [block(512, 513)])]),
             "segments[0]: blocks[0]: requested_size is 513, more than its size 512",
         ),
+        (
+            [
+                {
+                    "address": 512,
+                    "total_size": 512,
+                    "blocks": [{"size": 512, "state": "active_allocated", "history": [{"real_size": 513}]}],
+                }
+            ],
+            "segments[0]: blocks[0]: real_size is 513, more than its size 512",
+        ),
         (snapshot([], [{"action": 5}]), "device_traces[0][0]: action is 5, not a text"),
         (snapshot([], [{"action": shared(60)}]), "device_traces[0][0]: action is a list, not a text"),
         (

@@ -84,8 +84,11 @@ def generated(make: Callable[[], Iterable[Any]], spec: Any) -> Iterator[Any]:
     def following() -> Any:
         nonlocal values
         try:
-            values = values or iter(make())
+            if values is None:
+                values = iter(make())
             value = next(values, _END)
+        except ResourceExhaustedError:
+            raise
         except Exception as error:
             raise _failed(error) from error
         if value is _END:
@@ -101,8 +104,6 @@ def generated(make: Callable[[], Iterable[Any]], spec: Any) -> Iterator[Any]:
 
 def _failed(error: Exception) -> Exception:
     """Return the error of an iteration whose generator raised ``error``, of the class that TensorFlow chooses."""
-    if isinstance(error, ResourceExhaustedError):
-        return error
     text = f"{type(error).__name__}: {error}"
     for kinds, made in _CLASSES.items():
         if isinstance(error, kinds):

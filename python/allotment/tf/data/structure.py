@@ -142,12 +142,18 @@ def _tensor(value: Any) -> Any:
 
 
 def called(function: Callable[..., Any], element: Any) -> Any:
-    """Call a function with an element; the parts of a tuple are separate arguments."""
+    """Call a function with an element; the parts of a tuple are separate arguments.
+
+    Raises:
+        RuntimeError: The function raises ``StopIteration``, which would end the data set.
+    """
     state = thread.state
     before, state.eager = state.eager, True
     try:
         with on_host(), inside_function():
             return function(*element) if type(element) is tuple else function(element)
+    except StopIteration as error:
+        raise RuntimeError(f"{function!r}, a function of a data set, raised StopIteration") from error
     finally:
         state.eager = before
 

@@ -108,15 +108,17 @@ def _segments(path: str, segments: list[Any]) -> dict[int, _Segments]:
 
 def _requested(path: str, place: str, block: dict[str, Any]) -> int:
     """Return the requested bytes of a block: versions before 2.0 have them in its history, or not at all."""
-    if "requested_size" in block:
-        requested, size = (integer(path, place, block, key) for key in ("requested_size", "size"))
-        if requested > size:
-            raise fault(path, f"{place}: requested_size is {requested}, more than its size {size}")
-        return requested
+    size = integer(path, place, block, "size")
     history = block.get("history")
-    if isinstance(history, list) and history:
-        return integer(path, f"{place}: history[0]", history[0], "real_size")
-    return integer(path, place, block, "size")
+    if "requested_size" in block:
+        name, requested = "requested_size", integer(path, place, block, "requested_size")
+    elif isinstance(history, list) and history:
+        name, requested = "real_size", integer(path, f"{place}: history[0]", history[0], "real_size")
+    else:
+        return size
+    if requested > size:
+        raise fault(path, f"{place}: {name} is {requested}, more than its size {size}")
+    return requested
 
 
 def _device(trace: DeviceTrace, segments: _Segments) -> Columns:

@@ -122,3 +122,40 @@ def test_errors_of_generators(error: Exception, expected: type[Exception]) -> No
 
 def _raise(error: Exception) -> Any:
     raise error
+
+
+def test_a_function_that_raises_stop_iteration_is_an_error_and_no_end() -> None:
+    numbers = iter(Dataset.range(2))
+    for dataset in (
+        Dataset.range(5).map(lambda x: x + next(numbers)),
+        Dataset.range(5).filter(lambda x: x < next(numbers)),
+    ):
+        with pytest.raises(RuntimeError, match="a function of a data set, raised StopIteration"):
+            list(dataset)
+
+
+def test_an_iterator_that_is_false_at_its_end_is_not_started_again() -> None:
+    class Numbers:
+        def __init__(self) -> None:
+            self.left = [1, 2, 3]
+
+        def __len__(self) -> int:
+            return len(self.left)
+
+        def __iter__(self) -> "Numbers":
+            return self
+
+        def __next__(self) -> int:
+            if not self.left:
+                raise StopIteration
+            return self.left.pop(0)
+
+    assert outcomes(Dataset.from_generator(Numbers, tf.int32).take(10), 4) == [1, 2, 3, "end"]
+
+
+def test_a_refusal_in_a_generator_is_raised_as_it_is() -> None:
+    error = tf.errors.ResourceExhaustedError(None, None, "words")
+    with pytest.raises(tf.errors.ResourceExhaustedError) as caught:
+        next(iter(Dataset.from_generator(lambda: _raise(error), tf.int32)))
+    assert caught.value is error
+    assert error.__cause__ is None

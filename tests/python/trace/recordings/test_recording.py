@@ -136,9 +136,7 @@ def test_threads_are_told_apart(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, time
-from allotment import HostMemory, Pool
-from allotment._core import machine_memory
-from allotment.integrations.numpy import use
+from allotment import Pool
 pool = Pool("1GiB", source="address-space")
 recording = pool.record({path!r})
 for step in range(1000):
@@ -188,9 +186,7 @@ def test_a_forked_child_leaves_the_file_to_its_parent(tmp_path: Path) -> None:
     program = f"""
 import json
 import os
-from allotment import HostMemory, Pool
-from allotment._core import machine_memory
-from allotment.integrations.numpy import use
+from allotment import Pool
 pool = Pool("1MiB", source="address-space")
 recording = pool.record({str(tmp_path / "t")!r})
 pool.malloc(5)
