@@ -961,13 +961,15 @@ class Pool:
 
         Args:
             keep: What happens to the content of the allocations. ``"host"`` (default): it is copied to memory of the
-                process outside of the pool. A path: it is written to that file, which is made or replaced, and belongs
-                to the pool until ``resume()``. ``None``: it is lost.
+                process outside of the pool. A path: it is written to a new file that only its owner may open, which
+                belongs to the pool until ``resume()`` and replaces a file at the path as the last step. ``None``: it
+                is lost, and may be after an error, too.
 
         Raises:
             ValueError: The pool is not elastic, or is closed.
-            OSError: The file could not be written. The pool is not paused.
-            RuntimeError: The source failed. The pool is not paused.
+            OSError: The file could not be written. The pool is not paused, and a file at the path is as it was.
+            RuntimeError: The source failed. The pool is not paused, unless the source did not return what it had taken:
+                then ``paused`` is true and the content is kept.
         """
     def resume(self) -> int:
         """Fetch the memory of a paused pool back, at the same addresses and with the kept content; return its bytes.

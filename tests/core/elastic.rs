@@ -12,6 +12,8 @@ mod model;
 mod numbers;
 #[path = "elastic/options.rs"]
 mod options;
+#[path = "elastic/paused_content.rs"]
+mod paused_content;
 #[path = "elastic/pausing.rs"]
 mod pausing;
 #[path = "elastic/threads.rs"]

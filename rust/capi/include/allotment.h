@@ -506,8 +506,13 @@ enum allotment_status allotment_trim_to(const struct allotment_pool *pool,
 // and `allotment_pool_close` work. A pool that is paused already stays as it is, and 0 is stored.
 //
 // `keep` says where the content of the allocations is meanwhile: `ALLOTMENT_KEEP_NOTHING`, `ALLOTMENT_KEEP_IN_MEMORY`,
-// or `ALLOTMENT_KEEP_IN_FILE` with the path of a file, which is made or replaced and belongs to the pool until the
-// resume; `path` is null otherwise. On failure the pool is not paused.
+// or `ALLOTMENT_KEEP_IN_FILE` with the path of a file, which belongs to the pool until the resume; `path` is null
+// otherwise. The file is a new one that only its owner may open; it replaces a file at `path` as the last step.
+//
+// On failure the pool is not paused and a file at `path` stays as it is, with one exception: if the source does not take
+// all memory and then does not return it either, or not the content, the pool is paused and keeps the content. Ask
+// `allotment_is_paused` after `ALLOTMENT_SOURCE_FAILED` and `ALLOTMENT_FILE_FAILED`. After a failure with
+// `ALLOTMENT_KEEP_NOTHING` the content of the allocations is undefined.
 //
 // # Safety
 // `pool` is a pool; `path` is null or ends with a null byte; `released` is null or can be written.

@@ -1,12 +1,11 @@
 //! Memory that goes back to the source: trims, and elastic pools that pause.
 
 use std::ffi::c_char;
-use std::fs::OpenOptions;
 
-use allotment::{PauseError, PausedContent};
+use allotment::PausedContent;
 
 use crate::pool::{Pool, core_of, require, store};
-use crate::status::{Failure, Status, run, text_argument};
+use crate::status::{Failure, Status, null, run, text_argument};
 
 /// A pause loses the content of the allocations.
 pub const ALLOTMENT_KEEP_NOTHING: i32 = 0;
@@ -48,8 +47,13 @@ pub unsafe extern "C" fn allotment_trim_to(pool: *const Pool, target: u64, relea
 /// and `allotment_pool_close` work. A pool that is paused already stays as it is, and 0 is stored.
 ///
 /// `keep` says where the content of the allocations is meanwhile: `ALLOTMENT_KEEP_NOTHING`, `ALLOTMENT_KEEP_IN_MEMORY`,
-/// or `ALLOTMENT_KEEP_IN_FILE` with the path of a file, which is made or replaced and belongs to the pool until the
-/// resume; `path` is null otherwise. On failure the pool is not paused.
+/// or `ALLOTMENT_KEEP_IN_FILE` with the path of a file, which belongs to the pool until the resume; `path` is null
+/// otherwise. The file is a new one that only its owner may open; it replaces a file at `path` as the last step.
+///
+/// On failure the pool is not paused and a file at `path` stays as it is, with one exception: if the source does not take
+/// all memory and then does not return it either, or not the content, the pool is paused and keeps the content. Ask
+/// `allotment_is_paused` after `ALLOTMENT_SOURCE_FAILED` and `ALLOTMENT_FILE_FAILED`. After a failure with
+/// `ALLOTMENT_KEEP_NOTHING` the content of the allocations is undefined.
 ///
 /// # Safety
 /// `pool` is a pool; `path` is null or ends with a null byte; `released` is null or can be written.
@@ -71,24 +75,7 @@ pub unsafe extern "C" fn allotment_pause(
         let content = match keep {
             ALLOTMENT_KEEP_NOTHING => PausedContent::Discard,
             ALLOTMENT_KEEP_IN_MEMORY => PausedContent::Memory,
-            ALLOTMENT_KEEP_IN_FILE => {
-                let path = path.ok_or_else(|| crate::status::null("path"))?;
-                if !pool.options().elastic {
-                    return Err(PauseError::NotElastic.into());
-                }
-                // Before the file is replaced: it may hold the content.
-                if pool.is_paused()? {
-                    PausedContent::Discard
-                } else {
-                    let mut options = OpenOptions::new();
-                    options.read(true).write(true).create(true).truncate(false);
-                    PausedContent::File(options.open(path).map_err(|error| Failure {
-                        status: Status::AllotmentFileFailed,
-                        text: format!("path {path:?} cannot be opened: {error}"),
-                        refusal: None,
-                    })?)
-                }
-            }
+            ALLOTMENT_KEEP_IN_FILE => PausedContent::Path(path.ok_or_else(|| null("path"))?.into()),
             other => return Err(Failure::invalid(format!("keep {other} is not 0, 1 or 2"))),
         };
         // SAFETY: guaranteed by the caller.

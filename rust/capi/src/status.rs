@@ -131,9 +131,13 @@ impl From<ResizeError> for Failure {
 
 impl From<PauseError> for Failure {
     fn from(error: PauseError) -> Self {
+        if let PauseError::StaysPaused { error: first, .. } = &error {
+            let Self { status, .. } = PauseError::clone(first).into();
+            return Self::new(status, &error);
+        }
         let status = match error {
             PauseError::NotElastic => Status::AllotmentInvalidArgument,
-            PauseError::Content { .. } => Status::AllotmentFileFailed,
+            PauseError::Content { .. } | PauseError::File { .. } => Status::AllotmentFileFailed,
             PauseError::AddressesLost | PauseError::SourceFailed(_) => Status::AllotmentSourceFailed,
             PauseError::NoMemory { .. } => Status::AllotmentOutOfMemory,
             PauseError::Unusable(unusable) => return unusable.into(),

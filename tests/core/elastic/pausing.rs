@@ -10,19 +10,19 @@ use allotment::source::{
 };
 use allotment::{AllocError, Options, PauseError, PausedContent, Pool, Unusable};
 
-const PAGE: u64 = 64 << 10;
+pub(crate) const PAGE: u64 = 64 << 10;
 
 /// Made-up addresses whose bytes all have one value.
 #[derive(Debug)]
-struct Uniform {
+pub(crate) struct Uniform {
     upstream: AddressSpace,
     content: u8,
     commits_zeros: bool,
-    written: Arc<AtomicU64>,
+    pub(crate) written: Arc<AtomicU64>,
 }
 
 impl Uniform {
-    fn new(content: u8) -> Self {
+    pub(crate) fn new(content: u8) -> Self {
         Self { upstream: AddressSpace::new(0), content, commits_zeros: false, written: Arc::default() }
     }
 

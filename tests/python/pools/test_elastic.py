@@ -283,8 +283,26 @@ def test_a_pause_that_fails_changes_nothing(tmp_path: Path) -> None:
     odd: Any = 3
     with pytest.raises(TypeError):
         pool.pause(keep=odd)
+    assert list(tmp_path.iterdir()) == []
     assert (pool.paused, pool.stats(), zlib.crc32(view)) == (False, before, expected)
     assert kept.address == view.ctypes.data
+
+
+def test_a_file_of_a_pause_is_private_and_no_file_of_another_pool_is_lost(tmp_path: Path) -> None:
+    pools = [Pool("64MiB", elastic=True, page_size="64KiB") for _ in range(2)]
+    held = [filled(pool, MIB) for pool in pools]
+    expected = [zlib.crc32(view) for _, view in held]
+    file, link = tmp_path / "content", tmp_path / "link"
+    file.write_text("a letter")
+    file.chmod(0o644)
+    link.symlink_to(file)
+    for pool in pools:
+        pool.pause(keep=link)
+    assert sorted(tmp_path.iterdir()) == [file, link]
+    assert (link.readlink(), file.stat().st_mode & 0o777, file.stat().st_size) == (file, 0o600, MIB)
+    for pool in pools:
+        pool.resume()
+    assert [zlib.crc32(view) for _, view in held] == expected
 
 
 def test_only_elastic_pools_pause() -> None:

@@ -1,6 +1,5 @@
 //! Methods of `Pool` that give memory back and fetch it again.
 
-use std::fs::OpenOptions;
 use std::path::PathBuf;
 
 use allotment::{PauseError, PausedContent};
@@ -45,27 +44,21 @@ impl Pool {
     ///
     /// Args:
     ///     keep: What happens to the content of the allocations. ``"host"`` (default): it is copied to memory of the
-    ///         process outside of the pool. A path: it is written to that file, which is made or replaced, and belongs
-    ///         to the pool until ``resume()``. ``None``: it is lost.
+    ///         process outside of the pool. A path: it is written to a new file that only its owner may open, which
+    ///         belongs to the pool until ``resume()`` and replaces a file at the path as the last step. ``None``: it
+    ///         is lost, and may be after an error, too.
     ///
     /// Raises:
     ///     ValueError: The pool is not elastic, or is closed.
-    ///     OSError: The file could not be written. The pool is not paused.
-    ///     RuntimeError: The source failed. The pool is not paused.
+    ///     OSError: The file could not be written. The pool is not paused, and a file at the path is as it was.
+    ///     RuntimeError: The source failed. The pool is not paused, unless the source did not return what it had taken:
+    ///         then ``paused`` is true and the content is kept.
     #[pyo3(signature = (*, keep = Some(PathBuf::from("host"))), text_signature = "($self, *, keep='host')")]
     fn pause(&self, py: Python<'_>, keep: Option<PathBuf>) -> PyResult<u64> {
-        // Before a file is made, or replaced that holds the content.
-        if detach(py, || self.core.is_paused()).map_err(|error| error.into_py_err(py))? {
-            return Ok(0);
-        }
         let content = match keep {
             None => PausedContent::Discard,
             Some(path) if path.as_os_str() == "host" => PausedContent::Memory,
-            Some(path) => {
-                let mut options = OpenOptions::new();
-                options.read(true).write(true).create(true).truncate(false);
-                PausedContent::File(options.open(&path).map_err(|error| os_error(py, &error, Some(path)))?)
-            }
+            Some(path) => PausedContent::Path(path),
         };
         let paused = detach(py, || self.flushed().pause(content));
         paused.map_err(|error| error.into_py_err(py))
@@ -101,6 +94,7 @@ impl IntoPyErr for PauseError {
                 Some(number) => PyOSError::new_err((number, text)),
                 None => PyOSError::new_err(text),
             },
+            Self::File { path, error } => os_error(py, &error, Some(path)),
             Self::NoMemory { .. } => pyo3::exceptions::PyMemoryError::new_err(text),
             Self::Unusable(unusable) => unusable.into_py_err(py),
             _ => PyRuntimeError::new_err(text),

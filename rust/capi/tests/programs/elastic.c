@@ -61,6 +61,8 @@ struct device {
     uint64_t next, committed, capacity;
     char has_memory[PAGES];
     int ended, fails;
+    /* The number of decommits, and the number of the one that fails, from 1 on; the number of writes that fail. */
+    int decommits, failing_decommit, failing_writes;
     char content[PAGES];
 };
 
@@ -90,13 +92,17 @@ static int32_t set(struct device *device, uint64_t address, uint64_t bytes, char
 }
 
 static int32_t commit(void *context, uint64_t address, uint64_t bytes) { return set(context, address, bytes, 1); }
-static int32_t decommit(void *context, uint64_t address, uint64_t bytes) { return set(context, address, bytes, 0); }
+static int32_t decommit(void *context, uint64_t address, uint64_t bytes) {
+    struct device *device = context;
+    return ++device->decommits == device->failing_decommit ? 6 : set(device, address, bytes, 0);
+}
 static int32_t read_byte(void *context, uint64_t address, void *into, size_t bytes) {
     memset(into, ((struct device *)context)->content[address / (4 * KIB)], bytes);
     return ALLOTMENT_GRANTED;
 }
 static int32_t write_byte(void *context, uint64_t address, const void *from, size_t bytes) {
     (void)bytes;
+    if (((struct device *)context)->failing_writes-- > 0) return 7;
     ((struct device *)context)->content[address / (4 * KIB)] = *(const char *)from;
     return ALLOTMENT_GRANTED;
 }
@@ -180,12 +186,74 @@ static void own_pages(void) {
     MUST(allotment_pool_destroy(pool));
 }
 
+static int32_t is_paused(const allotment_pool *pool) {
+    int32_t paused;
+    MUST(allotment_is_paused(pool, &paused));
+    return paused;
+}
+
+/* Pauses that fail: the pool is as it was, or it is paused and has its content; a file at the path stays. */
+static void failing_pauses(const char *path) {
+    static struct device device;
+    device.next = MIB;
+    device.capacity = MIB;
+    allotment_source source = {.context = &device, .destroy = destroy};
+    allotment_page_source pages = {.struct_size = sizeof pages,
+                                   .granule = 4 * KIB,
+                                   .reserve_addresses = reserve_addresses,
+                                   .release_addresses = release_addresses,
+                                   .commit = commit,
+                                   .decommit = decommit,
+                                   .write = write_byte};
+    allotment_options options;
+    MUST(allotment_options_init(&options, sizeof options, 2 * MIB));
+    options.elastic = 1;
+    options.pages = &pages;
+    FILE *file = fopen(path, "w");
+    assert(file && fputs("a letter", file) >= 0 && fclose(file) == 0);
+    for (int has_read = 0; has_read < 2; ++has_read) {
+        pages.read = has_read ? read_byte : NULL;
+        device.ended = 0;
+        allotment_pool *pool;
+        MUST(allotment_pool_create(&options, &source, &pool));
+        allotment_allocation first, gone, last;
+        MUST(allotment_allocate(pool, 4 * KIB, &first));
+        MUST(allotment_allocate(pool, 4 * KIB, &gone));
+        MUST(allotment_allocate(pool, 4 * KIB, &last));
+        MUST(allotment_free_allocation(pool, &gone));
+        char *contents[] = {&device.content[first.address / (4 * KIB)], &device.content[last.address / (4 * KIB)]};
+        *contents[0] = 3, *contents[1] = 4;
+        if (!has_read) {
+            assert(allotment_pause(pool, ALLOTMENT_KEEP_IN_FILE, path, NULL) == ALLOTMENT_SOURCE_FAILED);
+            assert(strstr(allotment_last_error(), "its function read is null") && !is_paused(pool));
+        } else {
+            /* Of three spans the last one stays, and the memory of the second one returns without its content. */
+            device.failing_decommit = device.decommits + 3, device.failing_writes = 1;
+            assert(allotment_pause(pool, ALLOTMENT_KEEP_IN_FILE, path, NULL) == ALLOTMENT_SOURCE_FAILED);
+            assert(strstr(allotment_last_error(), "its function decommit returned 6; the pool is paused nevertheless"));
+            assert(strstr(allotment_last_error(), "its function write returned 7") && is_paused(pool));
+            *contents[0] = *contents[1] = 0;
+            MUST(allotment_resume(pool, NULL));
+            assert(*contents[0] == 3 && *contents[1] == 4 && !is_paused(pool));
+        }
+        char letter[9] = "";
+        file = fopen(path, "r");
+        assert(file && fread(letter, 1, 8, file) == 8 && !strcmp(letter, "a letter") && fclose(file) == 0);
+        MUST(allotment_free_allocation(pool, &first));
+        MUST(allotment_free_allocation(pool, &last));
+        MUST(allotment_pool_destroy(pool));
+        assert(device.ended && device.committed == 0);
+    }
+    assert(remove(path) == 0);
+}
+
 int main(int argc, char **argv) {
     assert(argc == 2);
     pause_in(ALLOTMENT_KEEP_NOTHING, NULL);
     pause_in(ALLOTMENT_KEEP_IN_MEMORY, NULL);
     pause_in(ALLOTMENT_KEEP_IN_FILE, argv[1]);
     own_pages();
+    failing_pauses(argv[1]);
     puts("paused and resumed");
     return 0;
 }

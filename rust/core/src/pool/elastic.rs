@@ -236,5 +236,6 @@ pub(super) fn pages_of<'a>(source: &'a mut Source<'_>) -> &'a mut dyn PageSource
     source.pages().expect("the source had pages when the pool was made, and that is constant")
 }
 
+mod content_file;
 mod execution;
 pub(super) mod pausing;

@@ -4,9 +4,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::content_file::NewFile;
 use super::pages_of;
 use crate::error::Unusable;
 use crate::pool::state::State;
@@ -36,12 +39,15 @@ pub enum PausedContent {
     Discard,
     /// In memory of the process, outside of the pool.
     Memory,
-    /// In a file that is open for reading and writing, from its start on.
+    /// In a file that is open for reading and writing, from its start on. A pause that fails may have written to it.
     File(File),
+    /// In a file at a path, which no other user may open. It is made, or replaces the file there, as the last step: a
+    /// pause that fails leaves the path as it was. A device at the path is written to itself.
+    Path(PathBuf),
 }
 
-/// Why a pool was not paused, or not resumed. It is as it was before; only if a source fails to take memory and then to
-/// return it, the pool is paused nevertheless.
+/// Why a pool was not paused, or not resumed. It is as it was before, but for [`PauseError::StaysPaused`], and for the
+/// content if a pause that discards it fails.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum PauseError {
@@ -54,7 +60,25 @@ pub enum PauseError {
         /// The step that failed.
         verb: &'static str,
         /// The error of the file.
-        error: std::sync::Arc<io::Error>,
+        error: Arc<io::Error>,
+    },
+    /// The file for the content could not be made, or not get its path.
+    #[error("the file {} for the content of the pool cannot be made: {error}", path.display())]
+    File {
+        /// The path that was passed.
+        path: PathBuf,
+        /// The error of the file.
+        error: Arc<io::Error>,
+    },
+    /// A step of a pause failed, and so did its reversal: the pool is paused, and keeps the content.
+    #[error(
+        "{error}; the pool is paused nevertheless, until a resume, as the memory did not return: {reversal}"
+    )]
+    StaysPaused {
+        /// Why the pause failed.
+        error: Box<Self>,
+        /// Why its reversal failed.
+        reversal: Box<Self>,
     },
     /// The source lost addresses of the pool: pages there would not receive memory again.
     #[error("the source lost addresses of this pool, where pages would not receive memory again")]
@@ -92,7 +116,8 @@ impl Pool {
     /// A paused pool takes no requests, and does take frees. Pausing it again does nothing. It may be closed.
     ///
     /// # Errors
-    /// If the pool is not elastic, is closed, or a step fails; it is not paused then.
+    /// If the pool is not elastic, is closed, or a step fails. It is not paused then, but for
+    /// [`PauseError::StaysPaused`]; with [`PausedContent::Discard`] the content may be undefined.
     pub fn pause(&self, content: PausedContent) -> Result<u64, PauseError> {
         self.with_source(|source| self.pause_with(source, content))?
     }
@@ -101,7 +126,7 @@ impl Pool {
         if !self.options.elastic {
             return Err(PauseError::NotElastic);
         }
-        let mut state = self.lock_state()?;
+        let state = self.lock_state()?;
         if state.paused.is_some() {
             return Ok(0);
         }
@@ -109,35 +134,54 @@ impl Pool {
         if state.allocator.has_lost_ranges() {
             return Err(PauseError::AddressesLost);
         }
+        drop(state);
+        let (content, new_file) = match content {
+            PausedContent::Path(path) => {
+                let (file, new_file) = NewFile::open(&path).map_err(|error| file_error(&path, error))?;
+                (PausedContent::File(file), new_file.map(|new_file| (new_file, path)))
+            }
+            other => (other, None),
+        };
+        // The source lock is held: nothing has closed or paused the pool meanwhile.
+        let mut state = self.lock_state()?;
         let shift = state.allocator.page_shift();
         let free = state.allocator.take_free_pages(u64::MAX);
         let touched = state.allocator.touched_pages();
         state.allocator.set_paused(true);
         self.update_slow_path(&mut state, |slow_path| slow_path.paused = true);
         drop(state);
-        let mut memory =
-            Memory { pages: pages_of(source), shift, committed: [free.clone(), touched.clone()].concat() };
+        let mut memory = Memory::new(source, shift, [free, touched.clone()].concat());
         let mut paused = Paused { content, saved: touched, blocks: Vec::new(), kept: Vec::new() };
         let mut result = paused.save(&mut memory);
-        if result.is_ok() {
+        let mut is_paused = result.is_ok();
+        if is_paused {
             let all = memory.committed.clone();
-            result = memory.decommit(&all);
-            if result.is_err() && memory.commit(&all).is_ok() {
-                let _ = paused.load(&mut memory, &paused.saved.clone());
+            let replace =
+                |(file, path): (NewFile, PathBuf)| file.replace().map_err(|error| file_error(&path, error));
+            result = memory.decommit(&all).and_then(|()| new_file.map_or(Ok(()), replace));
+            if let Err(error) = result {
+                let lost = difference(&paused.saved, &memory.committed);
+                let reversal = memory.commit(&all).and_then(|()| paused.load(&mut memory, &lost));
+                is_paused = reversal.is_err();
+                result = Err(match reversal {
+                    Ok(()) => error,
+                    Err(reversal) => {
+                        PauseError::StaysPaused { error: error.into(), reversal: reversal.into() }
+                    }
+                });
             }
         }
-        let Memory { committed, .. } = memory;
+        let Memory { committed, received, .. } = memory;
         let mut state = self.lock_state()?;
         let before = state.allocator.counters.reserved();
-        let all = count(&free) + count(&paused.saved);
-        if result.is_err() && count(&committed) == all {
+        state.allocator.recount(count(&committed), received);
+        if is_paused {
+            paused.kept = committed;
+            state.paused = Some(paused);
+        } else {
             state.allocator.set_paused(false);
             self.update_slow_path(&mut state, |slow_path| slow_path.paused = false);
             state.return_pages_that_are_free(&committed);
-        } else {
-            paused.kept = committed;
-            state.allocator.recount(count(&paused.kept), 0);
-            state.paused = Some(paused);
         }
         result.map(|()| before)
     }
@@ -159,15 +203,15 @@ impl Pool {
         drop(state);
         let kept = std::mem::take(&mut paused.kept);
         let wanted = difference(&touched, &kept);
-        let mut memory = Memory { pages: pages_of(source), shift, committed: kept };
+        let mut memory = Memory::new(source, shift, kept);
         let result = memory.commit(&wanted).and_then(|()| {
             paused.load(&mut memory, &touched).inspect_err(|_| {
                 let _ = memory.decommit(&wanted);
             })
         });
-        let Memory { committed, .. } = memory;
+        let Memory { committed, received, .. } = memory;
         let mut state = self.lock_state()?;
-        state.allocator.recount(count(&committed), count(&wanted));
+        state.allocator.recount(count(&committed), received);
         if let Err(error) = result {
             paused.kept = committed;
             state.paused = Some(paused);
@@ -224,9 +268,15 @@ struct Memory<'a> {
     pages: &'a mut dyn PageSource,
     shift: u32,
     committed: Vec<PageSpan>,
+    /// The number of pages that received memory.
+    received: u64,
 }
 
-impl Memory<'_> {
+impl<'a> Memory<'a> {
+    fn new(source: &'a mut Source<'_>, shift: u32, committed: Vec<PageSpan>) -> Self {
+        Self { pages: pages_of(source), shift, committed, received: 0 }
+    }
+
     /// Commits those pages of all spans that have no memory, or none: after an error those that received memory give it
     /// back, as far as the source takes it.
     fn commit(&mut self, spans: &[PageSpan]) -> Result<(), PauseError> {
@@ -240,6 +290,7 @@ impl Memory<'_> {
                 });
             }
             self.committed.push(*span);
+            self.received += span.len();
         }
         Ok(())
     }
@@ -261,6 +312,10 @@ impl Memory<'_> {
 fn blocks_of(span: Grant) -> impl Iterator<Item = Grant> {
     let starts = (span.address..span.end()).step_by(BLOCK.try_into().unwrap_or(usize::MAX));
     starts.map(move |address| Grant { address, bytes: BLOCK.min(span.end() - address) })
+}
+
+fn file_error(path: &Path, error: io::Error) -> PauseError {
+    PauseError::File { path: path.to_owned(), error: error.into() }
 }
 
 fn content_error(verb: &'static str) -> impl Fn(io::Error) -> PauseError {
@@ -294,8 +349,11 @@ impl Paused {
         Ok(())
     }
 
-    /// Copies the content back to the pages that are in use still.
+    /// Copies the content back to those of its pages that are in `touched`.
     fn load(&mut self, memory: &mut Memory<'_>, touched: &[PageSpan]) -> Result<(), PauseError> {
+        if touched.is_empty() {
+            return Ok(());
+        }
         if let PausedContent::File(file) = &mut self.content {
             file.seek(SeekFrom::Start(0)).map_err(content_error("read back"))?;
         }
