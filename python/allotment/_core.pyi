@@ -767,7 +767,8 @@ class Pool:
             limit_set_by: The setting that decided the limit, for reports; ``"set_limit"`` by default.
 
         Raises:
-            ValueError: The limit is out of range, or below the bytes that stay reserved. Nothing has changed then.
+            ValueError: The limit is out of range, or below the bytes that stay reserved.
+            RuntimeError: The source did not take enough pages of an elastic pool. The limit is as it was.
         """
     @property
     def growth(self) -> bool:
@@ -952,6 +953,7 @@ class Pool:
 
         Raises:
             MemoryDamageError: Guard mode found damage in freed memory; the regions went back nevertheless.
+            RuntimeError: The source did not take some pages of an elastic pool. What it took is gone.
         """
     def pause(self, *, keep: str | os.PathLike[str] | None = "host") -> int:
         """Give all memory of an elastic pool back, allocations included, and return its bytes. The addresses stay.

@@ -3,6 +3,8 @@
 //!
 //! `ALLOTMENT_ELASTIC_STEPS` sets the steps of each random program, `ALLOTMENT_ELASTIC_SEED` the first seed.
 
+#[path = "elastic/failures.rs"]
+mod failures;
 #[path = "elastic/limits.rs"]
 mod limits;
 #[path = "elastic/model.rs"]

@@ -65,7 +65,7 @@ fn an_inherited_pool_refuses_queries() {
 #[test]
 fn an_inherited_pool_releases_nothing() {
     let Inherited { pool, log, held, _alone } = inherited();
-    assert_eq!(pool.trim(), Err(Unusable::Forked));
+    assert_eq!(pool.trim(), Err(Unusable::Forked.into()));
     assert_eq!(pool.close(), Err(Unusable::Forked));
     pool.free_deferred(&held);
     drop(pool);
@@ -84,7 +84,7 @@ fn a_forked_child_has_no_thread_caches() {
     assert!(matches!(pool.allocate(1000), Err(AllocError::Unusable(Unusable::Forked))));
     assert!(matches!(pool.try_allocate(1000), Err(AllocError::Unusable(Unusable::Forked))));
     assert_eq!(pool.free(live[0].address), Err(FreeError::Unusable(Unusable::Forked)));
-    assert_eq!((pool.stats(), pool.trim()), (Err(Unusable::Forked), Err(Unusable::Forked)));
+    assert_eq!((pool.stats(), pool.trim()), (Err(Unusable::Forked), Err(Unusable::Forked.into())));
     pool.free_deferred(&live[0]);
 }
 

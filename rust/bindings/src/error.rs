@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use allotment::{
-    AllocError, Damage, FreeError, LimitError, MAX_WAIT, OptionsError, OutOfMemory, SourceFailure, Unusable,
+    AllocError, Damage, FreeError, LimitError, MAX_WAIT, OptionsError, OutOfMemory, SourceFailure, TrimError,
+    Unusable,
 };
 use allotment_cuda::CudaError;
 use pyo3::PyTypeInfo;
@@ -169,7 +170,17 @@ impl IntoPyErr for LimitError {
     fn into_py_err(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Unusable(unusable) => unusable.into_py_err(py),
+            Self::SourceFailed { .. } => PyRuntimeError::new_err(self.to_string()),
             _ => PyValueError::new_err(self.to_string()),
+        }
+    }
+}
+
+impl IntoPyErr for TrimError {
+    fn into_py_err(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Unusable(unusable) => unusable.into_py_err(py),
+            _ => PyRuntimeError::new_err(self.to_string()),
         }
     }
 }

@@ -460,9 +460,10 @@ enum allotment_status allotment_set_tag(const char *tag);
 // `pool` is a pool; `limit` can be written.
 enum allotment_status allotment_limit(const struct allotment_pool *pool, uint64_t *limit);
 
-// Changes the limit in bytes. It cannot be lower than the reserved bytes: that is `ALLOTMENT_INVALID_ARGUMENT`, and
-// changes nothing. With `trim` not 0, wholly free regions are released first if that is enough. Stores the released
-// bytes.
+// Changes the limit in bytes. It cannot be lower than the reserved bytes: that is `ALLOTMENT_INVALID_ARGUMENT`. With
+// `trim` not 0, wholly free regions are released first if that is enough, or as many free pages of an elastic pool as
+// that takes; if its source does not take them, that is `ALLOTMENT_SOURCE_FAILED`. On failure the limit stays; free
+// pages may have gone back. Stores the released bytes.
 //
 // # Safety
 // `pool` is a pool; `released` is null or can be written.
@@ -485,7 +486,8 @@ enum allotment_status allotment_set_growth(const struct allotment_pool *pool,
                                            int32_t growth);
 
 // Releases all wholly free regions, or all free pages of an elastic pool, and stores their bytes. Over memory of this
-// process, physical pages of other free memory go back to the system.
+// process, physical pages of other free memory go back to the system. If the source does not take some pages of an
+// elastic pool, that is `ALLOTMENT_SOURCE_FAILED`: what it took is gone, and the last error has its bytes.
 //
 // # Safety
 // `pool` is a pool; `released` is null or can be written.
@@ -493,7 +495,8 @@ enum allotment_status allotment_trim(const struct allotment_pool *pool,
                                      uint64_t *released);
 
 // Gives memory back until at most `target` bytes are reserved, as far as free memory allows, and stores the released
-// bytes. An elastic pool gives back as many pages as that takes; another one all wholly free regions.
+// bytes. An elastic pool gives back as many pages as that takes, and fails as `allotment_trim` does; another one all
+// wholly free regions.
 //
 // # Safety
 // `pool` is a pool; `released` is null or can be written.

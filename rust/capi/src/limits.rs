@@ -20,9 +20,10 @@ pub unsafe extern "C" fn allotment_limit(pool: *const Pool, limit: *mut u64) -> 
     })
 }
 
-/// Changes the limit in bytes. It cannot be lower than the reserved bytes: that is `ALLOTMENT_INVALID_ARGUMENT`, and
-/// changes nothing. With `trim` not 0, wholly free regions are released first if that is enough. Stores the released
-/// bytes.
+/// Changes the limit in bytes. It cannot be lower than the reserved bytes: that is `ALLOTMENT_INVALID_ARGUMENT`. With
+/// `trim` not 0, wholly free regions are released first if that is enough, or as many free pages of an elastic pool as
+/// that takes; if its source does not take them, that is `ALLOTMENT_SOURCE_FAILED`. On failure the limit stays; free
+/// pages may have gone back. Stores the released bytes.
 ///
 /// # Safety
 /// `pool` is a pool; `released` is null or can be written.

@@ -15,7 +15,8 @@ pub const ALLOTMENT_KEEP_IN_MEMORY: i32 = 1;
 pub const ALLOTMENT_KEEP_IN_FILE: i32 = 2;
 
 /// Releases all wholly free regions, or all free pages of an elastic pool, and stores their bytes. Over memory of this
-/// process, physical pages of other free memory go back to the system.
+/// process, physical pages of other free memory go back to the system. If the source does not take some pages of an
+/// elastic pool, that is `ALLOTMENT_SOURCE_FAILED`: what it took is gone, and the last error has its bytes.
 ///
 /// # Safety
 /// `pool` is a pool; `released` is null or can be written.
@@ -29,7 +30,8 @@ pub unsafe extern "C" fn allotment_trim(pool: *const Pool, released: *mut u64) -
 }
 
 /// Gives memory back until at most `target` bytes are reserved, as far as free memory allows, and stores the released
-/// bytes. An elastic pool gives back as many pages as that takes; another one all wholly free regions.
+/// bytes. An elastic pool gives back as many pages as that takes, and fails as `allotment_trim` does; another one all
+/// wholly free regions.
 ///
 /// # Safety
 /// `pool` is a pool; `released` is null or can be written.

@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use allotment::{
-    AllocError, FreeError, LimitError, OptionsError, OutOfMemory, PauseError, ResizeError, Unusable,
+    AllocError, FreeError, LimitError, OptionsError, OutOfMemory, PauseError, ResizeError, TrimError,
+    Unusable,
 };
 
 /// The result of a call. A call with another result than `ALLOTMENT_OK` changed nothing, unless the result or the
@@ -160,7 +161,18 @@ impl From<LimitError> for Failure {
     fn from(error: LimitError) -> Self {
         match error {
             LimitError::Unusable(unusable) => unusable.into(),
+            LimitError::SourceFailed { .. } => Self::new(Status::AllotmentSourceFailed, &error),
             error => Self::new(Status::AllotmentInvalidArgument, &error),
+        }
+    }
+}
+
+impl From<TrimError> for Failure {
+    fn from(error: TrimError) -> Self {
+        match error {
+            TrimError::Unusable(unusable) => unusable.into(),
+            TrimError::SourceFailed { .. } => Self::new(Status::AllotmentSourceFailed, &error),
+            _ => Self::new(Status::AllotmentInternal, &error),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Longer than 300 lines: one variant after the other, each with its text.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::time::Duration;
 
 use thiserror::Error;
@@ -65,6 +66,20 @@ pub enum AllocError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
 pub enum GrantFault {
+    /// Its address or length is not a multiple of the page size of an elastic pool.
+    #[error(
+        "is not a multiple of the page size of {page_size} bytes in address and length; it was handed back"
+    )]
+    NoPages {
+        /// The page size of the pool, in bytes.
+        page_size: u64,
+    },
+    /// A range of addresses for an elastic pool is shorter than needed.
+    #[error("is shorter than the {needed} bytes that were needed; it was handed back")]
+    TooShort {
+        /// The least bytes that the pool could use.
+        needed: u64,
+    },
     /// Its address or length is not a multiple of the granule.
     #[error("is not a multiple of 256 in address and length; it was handed back")]
     Misaligned,
@@ -278,8 +293,51 @@ pub enum OptionsError {
     },
 }
 
-/// Why a limit was not changed. The pool is unchanged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+/// Why a trim did not give back all that it was asked for.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum TrimError {
+    /// The source did not take pages of an elastic pool, which keep their memory until a later trim.
+    #[error("the region source failed: {failure}; it took {released} bytes, and the pool keeps the rest")]
+    SourceFailed {
+        /// The first failure, as the source raised it.
+        failure: SourceFailure,
+        /// The bytes that it took.
+        released: u64,
+    },
+    /// The pool cannot be used. Nothing was given back.
+    #[error(transparent)]
+    Unusable(#[from] Unusable),
+}
+
+impl TrimError {
+    /// Returns the bytes that the source took.
+    #[must_use]
+    pub fn released(&self) -> u64 {
+        match self {
+            Self::SourceFailed { released, .. } => *released,
+            Self::Unusable(_) => 0,
+        }
+    }
+}
+
+/// Errors are equal if their values are, and if the failure of a source is the same object.
+impl PartialEq for TrimError {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::SourceFailed { failure, released },
+                Self::SourceFailed { failure: other, released: also },
+            ) => Arc::ptr_eq(failure, other) && released == also,
+            (Self::Unusable(unusable), Self::Unusable(other)) => unusable == other,
+            _ => false,
+        }
+    }
+}
+
+/// Why a limit was not changed. The pool is unchanged, but for free memory that it gave back before
+/// [`LimitError::SourceFailed`], or before another thread used what was to be given back.
+#[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum LimitError {
     /// The limit is 0 or above [`MAX_BYTES`].
@@ -300,9 +358,49 @@ pub enum LimitError {
         /// Whether a trim would suffice.
         trim_helps: bool,
     },
+    /// The source did not take enough of an elastic pool's free pages.
+    #[error(
+        "limit {limit} is below the {reserved} bytes that stay reserved, as the region source failed: {failure}"
+    )]
+    SourceFailed {
+        /// The limit passed, in bytes.
+        limit: u64,
+        /// Bytes of the pages that have memory still.
+        reserved: u64,
+        /// The first failure, as the source raised it.
+        failure: SourceFailure,
+    },
     /// The pool cannot be used.
     #[error(transparent)]
     Unusable(#[from] Unusable),
+}
+
+/// Errors are equal if their values are, and if the failure of a source is the same object.
+impl PartialEq for LimitError {
+    fn eq(&self, other: &Self) -> bool {
+        let failures_are_equal = match (self, other) {
+            (Self::SourceFailed { failure, .. }, Self::SourceFailed { failure: other, .. }) => {
+                Arc::ptr_eq(failure, other)
+            }
+            _ => true,
+        };
+        failures_are_equal && self.values() == other.values()
+    }
+}
+
+impl LimitError {
+    /// Returns the kind of the error and its values, but for the failure of a source.
+    fn values(&self) -> (core::mem::Discriminant<Self>, [u64; 2], [bool; 2], Option<Unusable>) {
+        let (numbers, flags, unusable) = match *self {
+            Self::OutOfRange { limit } => ([limit, 0], [false; 2], None),
+            Self::BelowReserved { limit, reserved, after_trim, trim_helps } => {
+                ([limit, reserved], [after_trim, trim_helps], None)
+            }
+            Self::SourceFailed { limit, reserved, .. } => ([limit, reserved], [false; 2], None),
+            Self::Unusable(unusable) => ([0; 2], [false; 2], Some(unusable)),
+        };
+        (core::mem::discriminant(self), numbers, flags, unusable)
+    }
 }
 
 fn floor(after_trim: bool, trim_helps: bool) -> &'static str {

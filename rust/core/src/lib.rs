@@ -33,7 +33,9 @@ mod units;
 
 pub use allocator::Allocator;
 pub use chunk::region::RegionId;
-pub use error::{AllocError, FreeError, GrantFault, LimitError, OptionsError, ResizeError, Unusable};
+pub use error::{
+    AllocError, FreeError, GrantFault, LimitError, OptionsError, ResizeError, TrimError, Unusable,
+};
 pub use guard::{Damage, DamagedPlace, Leaks, MemoryGuard};
 pub use options::{MAX_WAIT, Options};
 pub use policy::{Policy, PolicyError};

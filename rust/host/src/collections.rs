@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use allocator_api2::alloc::{AllocError, Allocator};
 use allotment::bindings::PoolForBindings as _;
-use allotment::{LimitError, Options, OptionsError, Pool, Request, Snapshot, Stats, Unusable};
+use allotment::{LimitError, Options, OptionsError, Pool, Request, Snapshot, Stats, TrimError, Unusable};
 
 use crate::{HostAccessible, HostMemory};
 
@@ -68,7 +68,7 @@ impl PoolAllocator {
     ///
     /// # Errors
     /// In a forked child.
-    pub fn trim(&self) -> Result<u64, Unusable> {
+    pub fn trim(&self) -> Result<u64, TrimError> {
         self.0.trim()
     }
 

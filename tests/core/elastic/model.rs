@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use allotment::source::{CheckedPages, CommittedPages, Grant, RegionSource};
 use allotment::{
-    Action, AllocError, GRANULE, LimitError, Options, OutOfMemory, Pool, Request, ResizeError, Verdict,
+    Action, AllocError, GRANULE, LimitError, Options, OutOfMemory, Pool, Request, ResizeError, TrimError,
+    Verdict,
 };
 
 use crate::numbers::Numbers;
@@ -111,15 +112,14 @@ impl Run {
             }
             90..=93 => self.resize(),
             94 => {
-                let released = self.pool.trim().expect("usable");
-                assert!(released <= self.limit);
+                self.trim(Pool::trim);
                 if !self.setup.fails {
                     assert_eq!(self.pages.bytes(), self.touched().len() as u64 * self.setup.page_size);
                 }
             }
             95 => {
                 let target = self.random.below(self.limit);
-                self.pool.trim_to(target).expect("usable");
+                self.trim(|pool| pool.trim_to(target));
                 let least = self.touched().len() as u64 * self.setup.page_size;
                 assert!(self.setup.fails || self.pages.bytes() <= target.max(least));
             }
@@ -247,6 +247,16 @@ impl Run {
         }
     }
 
+    /// Trims the pool: what is released is gone, and only failures of the source are errors.
+    fn trim(&self, trim: impl FnOnce(&Pool) -> Result<u64, TrimError>) {
+        let before = self.pages.bytes();
+        let released = trim(&self.pool).unwrap_or_else(|error| {
+            assert!(self.setup.fails, "{error}");
+            error.released()
+        });
+        assert_eq!(before - self.pages.bytes(), released);
+    }
+
     fn set_limit(&mut self) {
         let page = self.setup.page_size;
         let limit = page * (1 + self.random.below(90)) + self.random.below(page);
@@ -257,6 +267,10 @@ impl Run {
             Err(LimitError::BelowReserved { reserved, .. }) => {
                 assert!(reserved > limit);
                 assert!(self.setup.fails || !trim || least > limit, "a trim would do");
+            }
+            Err(LimitError::SourceFailed { reserved, .. }) => {
+                assert!(self.setup.fails && trim && least <= limit && reserved > limit);
+                assert_eq!(self.pages.bytes(), reserved);
             }
             Err(other) => panic!("{other}"),
         }

@@ -55,7 +55,7 @@ fn child(inherited: &Pool, seed: u64) {
     assert!(inherited.try_allocate(Request::new(1).align(512)).is_err_and(forked));
     assert_eq!(inherited.free(256), Err(FreeError::Unusable(Unusable::Forked)));
     assert_eq!(inherited.stats(), Err(Unusable::Forked));
-    assert_eq!(inherited.trim(), Err(Unusable::Forked));
+    assert_eq!(inherited.trim(), Err(Unusable::Forked.into()));
     assert_eq!(inherited.close(), Err(Unusable::Forked));
     let setup = Setup::new(seed, CALLS_OF_A_CHILD);
     round::play(&setup, |_| ()).check();

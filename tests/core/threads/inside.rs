@@ -96,7 +96,7 @@ fn trim_and_close_are_errors_from_within_a_source() {
     })
     .expect("granted: the pool was not closed");
     let inside = || Err(Unusable::InsideSource);
-    assert_eq!(reports.recv().expect("it was asked"), (inside().map(|()| 0), inside()));
+    assert_eq!(reports.recv().expect("it was asked"), (inside().map(|()| 0).map_err(Into::into), inside()));
 }
 
 #[test]

@@ -25,6 +25,7 @@ impl Pool {
     ///
     /// Raises:
     ///     MemoryDamageError: Guard mode found damage in freed memory; the regions went back nevertheless.
+    ///     RuntimeError: The source did not take some pages of an elastic pool. What it took is gone.
     #[pyo3(signature = (*, target = None))]
     fn trim(&self, py: Python<'_>, target: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
         let target = target.map(|bytes| size_argument(bytes, "target")).transpose()?;

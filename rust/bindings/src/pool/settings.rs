@@ -25,7 +25,8 @@ impl Pool {
     ///     limit_set_by: The setting that decided the limit, for reports; ``"set_limit"`` by default.
     ///
     /// Raises:
-    ///     ValueError: The limit is out of range, or below the bytes that stay reserved. Nothing has changed then.
+    ///     ValueError: The limit is out of range, or below the bytes that stay reserved.
+    ///     RuntimeError: The source did not take enough pages of an elastic pool. The limit is as it was.
     #[pyo3(signature = (limit, *, trim = false, limit_set_by = "set_limit"))]
     fn set_limit(
         &self,

@@ -58,6 +58,8 @@ static void pause_in(int32_t keep, const char *path) {
 /* Addresses with a flag for each page that has memory, and the bytes of those. */
 #define PAGES 4096
 struct device {
+    /* The number of ranges of addresses, and what is added to the address of a new one. */
+    uint64_t ranges, offset;
     uint64_t next, committed, capacity;
     char has_memory[PAGES];
     int ended, fails;
@@ -70,13 +72,15 @@ static int32_t reserve_addresses(void *context, uint64_t bytes, uint64_t page_si
     struct device *device = context;
     device->next = (device->next + page_size - 1) / page_size * page_size;
     if (device->next + bytes > PAGES * 4 * KIB) return ALLOTMENT_DECLINED;
-    *address = device->next;
+    *address = device->next + device->offset;
     device->next += bytes;
+    ++device->ranges;
     return ALLOTMENT_GRANTED;
 }
 
 static void release_addresses(void *context, uint64_t address, uint64_t bytes) {
     struct device *device = context;
+    --device->ranges;
     for (uint64_t at = address; at < address + bytes; at += 4 * KIB) assert(!device->has_memory[at / (4 * KIB)]);
 }
 
@@ -165,12 +169,32 @@ static void own_pages(void) {
     allotment_allocation other;
     assert(allotment_allocate(pool, 1500 * KIB, &other) == ALLOTMENT_SOURCE_FAILED);
     assert(strstr(allotment_last_error(), "the region source failed: its function decommit returned 5"));
+    assert(allotment_trim(pool, &released) == ALLOTMENT_SOURCE_FAILED);
+    assert(strstr(allotment_last_error(), "its function decommit returned 5; it took 0 bytes"));
+    assert(allotment_trim_to(pool, 0, &released) == ALLOTMENT_SOURCE_FAILED);
+    assert(allotment_set_limit(pool, MIB / 2, 1, &released) == ALLOTMENT_SOURCE_FAILED);
+    assert(strstr(allotment_last_error(), "bytes that stay reserved, as the region source failed: its function decommit"));
     device.fails = 0;
+    MUST(allotment_limit(pool, &released));
+    assert(released == 2 * MIB);
     MUST(allotment_free_allocation(pool, &small));
     MUST(allotment_trim(pool, &released));
     assert(device.committed == 0);
     MUST(allotment_pool_destroy(pool));
     assert(device.ended);
+    device.ended = 0;
+
+    /* Addresses that are no pages go back. */
+    uint64_t ranges = device.ranges;
+    MUST(allotment_pool_create(&options, &source, &pool));
+    device.offset = KIB;
+    assert(allotment_allocate(pool, 4 * KIB, &small) == ALLOTMENT_SOURCE_FAILED);
+    assert(strstr(allotment_last_error(), "is not a multiple of the page size of 4096 bytes in address and length"));
+    assert(device.ranges == ranges && device.committed == 0);
+    device.offset = 0;
+    MUST(allotment_pool_destroy(pool));
+    assert(device.ended);
+    device.ended = 0;
 
     /* The content of pages that have their functions is kept. */
     pages.read = read_byte, pages.write = write_byte;
@@ -184,6 +208,7 @@ static void own_pages(void) {
     assert(*content == 9);
     MUST(allotment_free_allocation(pool, &small));
     MUST(allotment_pool_destroy(pool));
+    assert(device.ended && device.ranges == 0);
 }
 
 static int32_t is_paused(const allotment_pool *pool) {

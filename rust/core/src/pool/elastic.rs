@@ -3,7 +3,7 @@
 use execution::{Executed, execute};
 
 use super::{AllocationAttempt, Pool, STATE_IS_SOUND, Source};
-use crate::error::{AllocError, GrantFault, Unusable};
+use crate::error::{AllocError, GrantFault, TrimError, Unusable};
 use crate::source::{Grant, PageSource, ReserveError, SourceFailure};
 use crate::tables::decisions::Decision;
 use crate::tables::{Allocation, ChunkRequest, PagePlan, Planned};
@@ -134,8 +134,12 @@ impl Pool {
                 }
             }
         };
-        if !range.address.is_multiple_of(page_size) || range.bytes < least {
-            return Err(AllocError::BadGrant { grant: range, fault: GrantFault::Misaligned });
+        if let Some(fault) = self.with_state(|state| state.allocator.range_fault(range, least))? {
+            // An overlapping range is not released: its addresses belong to a range in use.
+            if fault != GrantFault::Overlap {
+                pages.release_addresses(range);
+            }
+            return Err(AllocError::BadGrant { grant: range, fault });
         }
         let at_once = at_once.min(range.bytes / page_size);
         if at_once > 0 {
@@ -151,11 +155,7 @@ impl Pool {
                 };
             }
         }
-        let mut state = self.lock_state()?;
-        if let Some(fault) = state.allocator.grant_fault(range) {
-            return Err(AllocError::BadGrant { grant: range, fault });
-        }
-        state.allocator.adopt_range(range, at_once);
+        self.lock_state()?.allocator.adopt_range(range, at_once);
         Ok(true)
     }
 
@@ -178,12 +178,15 @@ impl Pool {
 
     /// Gives the memory of up to `most` bytes of free pages back, in whole pages; with `ranges` also the addresses of
     /// ranges without chunks in use. Returns the bytes.
+    ///
+    /// # Errors
+    /// The first failure of the source, after it was asked for all of them.
     pub(super) fn give_back_pages(
         &self,
         source: &mut Source<'_>,
         most: u64,
         ranges: bool,
-    ) -> Result<u64, Unusable> {
+    ) -> Result<u64, TrimError> {
         let mut state = self.lock_state()?;
         let shift = state.allocator.page_shift();
         // Of a paused pool that is what its source did not take.
@@ -196,11 +199,15 @@ impl Pool {
         drop(state);
         let mut given = 0;
         let mut kept = Vec::new();
+        let mut failure = None;
         for span in free {
             match pages_of(source).decommit(span.addresses(shift)) {
                 Ok(()) => given += span.len(),
                 // It stays committed, and a later call tries again.
-                Err(_) => kept.push(span),
+                Err(error) => {
+                    failure.get_or_insert(error);
+                    kept.push(span);
+                }
             }
         }
         let mut state = self.lock_state()?;
@@ -221,7 +228,8 @@ impl Pool {
         for range in gone {
             pages_of(source).release_addresses(range);
         }
-        Ok(given << shift)
+        let released = given << shift;
+        failure.map_or(Ok(released), |failure| Err(TrimError::SourceFailed { failure, released }))
     }
 
     /// Gives everything back that a closed pool without allocations has; returns false if something stays.

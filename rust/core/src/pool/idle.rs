@@ -15,7 +15,7 @@ use allotment_sync::PerProcess;
 
 use super::Pool;
 use super::state::State;
-use crate::error::Unusable;
+use crate::error::{TrimError, Unusable};
 
 /// The shortest period between two checks of a pool.
 const MIN_PERIOD: Duration = Duration::from_millis(1);
@@ -95,8 +95,9 @@ impl IdleEntry {
             (self.before)();
             // One trim per idle period: the release of cached memory counts as use.
             self.last = pool.activity().ok();
-            // If a source call is in progress the pool is in use, and other pools wait for this thread.
-            self.trimmed = matches!(pool.try_trim(), Ok(Some(_)));
+            // If a source call is in progress the pool is in use, and other pools wait for this thread. A source that
+            // fails is asked again after the next use.
+            self.trimmed = !matches!(pool.try_trim(), Ok(None) | Err(TrimError::Unusable(_)));
         }
     }
 }

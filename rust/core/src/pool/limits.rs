@@ -1,7 +1,7 @@
 //! Changes of limit and growth while a pool is in use.
 
 use super::{Pool, release_regions};
-use crate::error::{LimitError, Unusable};
+use crate::error::{LimitError, TrimError, Unusable};
 use crate::tables::Limit;
 use crate::units::MAX_BYTES;
 
@@ -28,7 +28,8 @@ impl Pool {
     /// is enough.
     ///
     /// # Errors
-    /// If the limit is out of range or below what stays reserved, or the pool is unusable.
+    /// If the limit is out of range or below what stays reserved, the source takes too few pages of an elastic pool, or
+    /// the pool is unusable. The limit is as it was then; free pages may have gone back.
     pub fn set_limit(&self, limit: u64, trim: bool, set_by: &str) -> Result<u64, LimitError> {
         if limit == 0 || limit > MAX_BYTES {
             return Err(LimitError::OutOfRange { limit });
@@ -54,14 +55,23 @@ impl Pool {
                 }
                 if self.options.elastic {
                     drop(state);
-                    released = self.give_back_pages(source, reserved - limit, false)?;
+                    let given = self.give_back_pages(source, reserved - limit, false);
+                    let failure;
+                    (released, failure) = match given {
+                        Ok(released) => (released, None),
+                        Err(TrimError::SourceFailed { failure, released }) => (released, Some(failure)),
+                        Err(TrimError::Unusable(unusable)) => return Err(unusable.into()),
+                    };
                     state = self.lock_settled_state()?;
-                    // Frees meanwhile only help; a source that keeps its memory does not.
+                    // Frees meanwhile only help; a source that fails, and requests for free pages, do not.
                     let reserved = state.allocator.counters.reserved();
                     if limit < reserved {
                         drop(state);
                         let (after_trim, trim_helps) = (true, false);
-                        return Err(LimitError::BelowReserved { limit, reserved, after_trim, trim_helps });
+                        return Err(match failure {
+                            Some(failure) => LimitError::SourceFailed { limit, reserved, failure },
+                            None => LimitError::BelowReserved { limit, reserved, after_trim, trim_helps },
+                        });
                     }
                 } else {
                     regions = allocator.take_free_regions();

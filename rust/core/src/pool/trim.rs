@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::{Pool, Source, release_regions};
-use crate::error::Unusable;
+use crate::error::TrimError;
 
 /// The smallest free chunk that a trim discards: smaller ones rarely contain a whole page.
 const DISCARDED: u64 = 4096;
@@ -14,13 +14,14 @@ impl Pool {
     /// one.
     ///
     /// # Errors
-    /// If the pool's own source calls it, or in a forked child.
-    pub fn trim(&self) -> Result<u64, Unusable> {
+    /// If the pool's own source calls it, in a forked child, or if the source does not take pages of an elastic pool:
+    /// what it took is gone.
+    pub fn trim(&self) -> Result<u64, TrimError> {
         self.with_source(|source| self.trim_with(source))?
     }
 
     /// Does the same unless another thread holds the source lock; `None` means that nothing was done.
-    pub(super) fn try_trim(&self) -> Result<Option<u64>, Unusable> {
+    pub(super) fn try_trim(&self) -> Result<Option<u64>, TrimError> {
         self.check_process()?;
         let source = self.source_lock.try_lock();
         source.map(|source| self.use_source(source, |source| self.trim_with(source))).transpose()
@@ -32,9 +33,10 @@ impl Pool {
     ///
     /// # Errors
     /// As [`Pool::trim`].
-    pub fn trim_to(&self, target: u64) -> Result<u64, Unusable> {
+    pub fn trim_to(&self, target: u64) -> Result<u64, TrimError> {
         self.with_source(|source| {
-            let reserved = self.with_settled_state(|state| state.allocator.counters.reserved())?;
+            let reserved = self.with_settled_state(|state| state.allocator.counters.reserved());
+            let reserved = reserved.map_err(TrimError::from)?;
             match reserved.saturating_sub(target) {
                 0 => Ok(0),
                 surplus if self.options.elastic => self.give_back_pages(source, surplus, false),
@@ -43,7 +45,7 @@ impl Pool {
         })?
     }
 
-    fn trim_with(&self, source: &mut Source<'_>) -> Result<u64, Unusable> {
+    fn trim_with(&self, source: &mut Source<'_>) -> Result<u64, TrimError> {
         if self.options.elastic {
             return self.give_back_pages(source, u64::MAX, true);
         }

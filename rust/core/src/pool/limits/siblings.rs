@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::super::advise::ExternalMemory;
 use super::super::{AllocationAttempt, Pool, release_regions};
-use crate::error::Unusable;
+use crate::error::{TrimError, Unusable};
 use crate::fork;
 use crate::report::out_of_memory::Verdict;
 use crate::tables::ChunkRequest;
@@ -79,7 +79,7 @@ impl Pool {
         others.sort_by_cached_key(|other| Reverse(other.idle_bytes()));
         let mut released = 0;
         for other in &others {
-            released += other.release_free_regions().unwrap_or(0);
+            released += other.release_free_regions().unwrap_or_else(|error| error.released());
             if released > 0 && self.may_serve(request, &self.external_memory(&[]))? {
                 break;
             }
@@ -95,7 +95,7 @@ impl Pool {
     }
 
     /// Releases all wholly free regions without discarding other free memory; returns the released bytes.
-    fn release_free_regions(&self) -> Result<u64, Unusable> {
+    fn release_free_regions(&self) -> Result<u64, TrimError> {
         self.with_source(|source| {
             if self.options.elastic {
                 return self.give_back_pages(source, u64::MAX, false);

@@ -8,6 +8,7 @@ use super::super::pages::{Committed, PageSpan, count};
 use super::hole::Hole;
 use crate::chunk::region::{Place as RegionPlace, Region};
 use crate::chunk::{Chunk, Handle};
+use crate::error::GrantFault;
 use crate::source::Grant;
 
 impl Tables {
@@ -64,13 +65,27 @@ impl Tables {
         self.chunks.get_mut(handle).requested = requested;
     }
 
-    /// Adds a range of addresses; `committed` of its pages, from the first on, have memory.
+    /// Returns why a range of addresses cannot be added.
+    pub(crate) fn range_fault(&self, range: Grant, needed: u64) -> Option<GrantFault> {
+        let page_size = self.pages().page_size();
+        if !range.address.is_multiple_of(page_size) || !range.bytes.is_multiple_of(page_size) {
+            return Some(GrantFault::NoPages { page_size });
+        }
+        if range.bytes < needed {
+            return Some(GrantFault::TooShort { needed });
+        }
+        self.grant_fault(range)
+    }
+
+    /// Adds a range of addresses that has no [fault](Self::range_fault); `committed` of its pages, from the first on, have memory.
     pub(crate) fn adopt_range(&mut self, range: Grant, committed: u64) {
         let handle = self.chunks.insert(range.address, range.bytes);
         let place = match self.regions.place(range) {
             Some(RegionPlace::After(index)) => index + 1,
             Some(RegionPlace::Between(index)) => index,
-            None => unreachable!("`grant_fault` found no overlap under the same lock"),
+            None => unreachable!(
+                "`range_fault` found no overlap, and only the holder of the source lock adds ranges"
+            ),
         };
         self.regions.insert(place, Region { span: range, first: handle });
         let shift = self.pages().shift;
