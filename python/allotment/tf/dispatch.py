@@ -87,6 +87,9 @@ class RecordingGraph(DefaultGraph, Protocol):
     def _placeholder(self, dtype: DType, shape: Any) -> Any:
         """Add a tensor whose value is fed."""
 
+    def loop(self, *args: Any) -> tuple[list[Any], list[Any]]:
+        """Add a loop over slices: the function, the sequences, the first values, the direction and a name."""
+
     def group(self, inputs: Sequence[Any], name: str) -> Any:
         """Add a node that waits for others."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
 from typing import Any
 
 from allotment.devices.messages.call_site import find_stack
@@ -184,6 +185,13 @@ class Graph(NodeLookup, Collections):
     def _placeholder(self, dtype: DType, shape: TensorShape, name: str | None = None) -> SymbolicTensor:
         """Add a tensor that is fed with a value."""
         return self.add(PLACEHOLDER, (), [(dtype, shape)], name=name)._outputs[0]
+
+    def loop(self, *args: Any) -> tuple[list[SymbolicTensor], list[SymbolicTensor]]:
+        """Add a loop over the slices of sequences. See ``graph.loops``."""
+        # Loaded when a program needs it: loops stand on gradients, and gradients on graphs.
+        made: tuple[list[SymbolicTensor], list[SymbolicTensor]]
+        made = import_module("allotment.tf.graph.loops").loop(self, *args)
+        return made
 
     def group(self, inputs: Sequence[Any], name: str) -> Operation:
         """Add an operation that is done when all inputs are."""

@@ -286,7 +286,6 @@ def test_unknown_batches_train_and_drop_out(graph: tf.Graph) -> None:
 def test_what_chooses_must_be_known(graph: tf.Graph) -> None:
     with graph.as_default():
         x = v1.placeholder(tf.float32, [])
-        y = v1.placeholder(tf.float32, [None])
         choices: dict[str, Callable[[], object]] = {
             "tf.cond": lambda: tf.cond(x > 0.0, lambda: x, lambda: -x),
             "tf.case": lambda: tf.case([(x > 0.0, lambda: x)]),
@@ -296,10 +295,6 @@ def test_what_chooses_must_be_known(graph: tf.Graph) -> None:
         for name, choose in choices.items():
             with pytest.raises(tf.errors.OperatorNotAllowedInGraphError, match=f"{name} chooses .*tf.where"):
                 choose()
-        with pytest.raises(ValueError, match=r"how many <tf.Tensor 'Placeholder_1:0'"):
-            tf.map_fn(tf.sqrt, y)
-        with pytest.raises(ValueError, match=r"how many <tf.Tensor 'Placeholder_1:0'"):
-            tf.scan(tf.add, y)
         # What follows from constants is chosen while the graph is built.
         found = [
             tf.cond(tf.constant(2) > 1, lambda: tf.constant(1.0), lambda: tf.constant(2.0)),

@@ -24,7 +24,7 @@ from allotment.tf.tensors.tensor_shape import TensorShape
 
 def kernel(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any] | None:
     """Return the function that a node calls with the arrays of its inputs; ``None`` for the function of its row."""
-    make = _KERNELS.get(node._row.name)
+    make = KERNELS.get(node._row.name)
     if make is not None:
         return make(node, state, device, home)
     if node._variable is not None:
@@ -204,7 +204,8 @@ def _get_next(node: Operation, state: State, device: Device, home: Device) -> Ca
     return call
 
 
-_KERNELS: Final[dict[str, Callable[..., Callable[..., Any]]]] = {
+#: Makes the kernel of a node, by the name of its row.
+KERNELS: Final[dict[str, Callable[..., Callable[..., Any]]]] = {
     "AssignVariableOp": _assign,
     "Assign": _assign,
     "Const": _constant,
@@ -219,4 +220,4 @@ _KERNELS: Final[dict[str, Callable[..., Callable[..., Any]]]] = {
     "VarHandleOp": _read,
 }
 
-__all__ = ["kernel"]
+__all__ = ["KERNELS", "kernel"]

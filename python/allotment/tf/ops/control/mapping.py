@@ -5,9 +5,10 @@ from typing import Any
 
 from allotment import errors
 from allotment.tf import nest
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.creation import zeros
-from allotment.tf.ops.array.joining import stack
-from allotment.tf.ops.control.traced import is_traced, repeated
+from allotment.tf.ops.array.joining import concat, stack
+from allotment.tf.ops.array.layout import expand_dims
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import DType, as_dtype
 from allotment.tf.tensors.tensor import EagerTensor
@@ -15,25 +16,20 @@ from allotment.tf.tensors.tensor_shape import TensorShape
 
 
 def _slices(elems: Any) -> tuple[list[EagerTensor], int | None]:
-    """The tensors of a structure and the length of their first axes; ``None`` while a function is traced."""
+    """The tensors of a structure and the length of their first axes; ``None`` if a graph does not know it."""
     flat = [to_tensor(each) for each in nest.flatten(elems)]
     if not flat:
         raise ValueError(
             f"elems must be a Tensor or (possibly nested) sequence of Tensors. Got {elems}, which does not contain "
             "any Tensors."
         )
-    if any(not tensor.ndim for tensor in flat):
+    if any(tensor.shape.rank == 0 for tensor in flat):
         raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
-    lengths = [tensor.shape[0] for tensor in flat]
+    lengths = [None if tensor.shape.rank is None else tensor.shape[0] for tensor in flat]
     count: int | None = lengths[0]
     for length in lengths:
         if count is not None and length is not None and length != count:
             raise ValueError(f"Dimensions {count} and {length} are not compatible")
-    if count is None and not is_traced(flat[0]):
-        raise ValueError(
-            f"the function is called once for each slice, and how many {flat[0]!r} has must be known when the graph is "
-            "built. Give placeholders a full shape, or use `set_shape`."
-        )
     return flat, count
 
 
@@ -74,10 +70,11 @@ def map_fn(
     flat_kinds: list[DType] = nest.flatten(kinds)
     shapes = [TensorShape(getattr(each, "shape", None)) for each in nest.flatten(signature)]
     shapes = shapes if len(shapes) == len(flat_kinds) else [TensorShape(None)] * len(flat_kinds)
-    columns: list[list[EagerTensor]] = [[] for _ in flat_kinds]
-    for index in range(1 if count is None else count):
-        result = fn(nest.pack_sequence_as(elems, [tensor[index] for tensor in tensors]))
+
+    def called(slices: list[Any]) -> list[EagerTensor]:
+        result = fn(nest.pack_sequence_as(elems, slices))
         nest.assert_same_structure(kinds, result, check_types=False)
+        found = []
         for place, (kind, value) in enumerate(zip(flat_kinds, nest.flatten(result), strict=True)):
             made = _of_type(to_tensor(value), kind)
             if not shapes[place].is_compatible_with(made.shape):
@@ -86,14 +83,19 @@ def map_fn(
                     "tensors of other shapes than were said, or than the first"
                 )
             shapes[place] = made.shape
-            columns[place].append(made)
-    if count is None:
-        return nest.pack_sequence_as(kinds, [repeated(column[0], tensors[0]) for column in columns])
-    stacked = [
-        stack(column) if column else zeros([0, *(shape if shape.is_fully_defined() else [])], kind)
-        for column, kind, shape in zip(columns, flat_kinds, shapes, strict=True)
-    ]
-    return nest.pack_sequence_as(kinds, stacked)
+            found.append(made)
+        return found
+
+    graph = thread.state.graph
+    if count is None and graph is not None:
+        _, outs = graph.loop(lambda _, slices: ([], called(slices)), tensors, [], False, name or "map")
+        return nest.pack_sequence_as(kinds, outs)
+    rows = [called([tensor[index] for tensor in tensors]) for index in range(count or 0)]
+    if not rows:
+        lengths: list[Any] = [shape if shape.is_fully_defined() else [] for shape in shapes]
+        empty = [zeros([0, *shape], kind) for shape, kind in zip(lengths, flat_kinds, strict=True)]
+        return nest.pack_sequence_as(kinds, empty)
+    return nest.pack_sequence_as(kinds, [stack(column) for column in zip(*rows, strict=True)])
 
 
 def _of_type(tensor: EagerTensor, kind: DType) -> EagerTensor:
@@ -107,31 +109,53 @@ def _of_type(tensor: EagerTensor, kind: DType) -> EagerTensor:
 
 
 def _fold(
-    fn: Callable[..., Any], elems: Any, initializer: Any, backwards: bool, of_one_type: bool = False
-) -> tuple[Any, list[Any]]:
+    fn: Callable[..., Any], elems: Any, initializer: Any, backwards: bool, name: str, stacks: bool = False
+) -> tuple[Any, Any]:
+    """Return the last value and, with ``stacks``, all values stacked in the order of the slices."""
     tensors, count = _slices(elems)
-    # While a function is traced, the first slice stands for all.
-    order = list(range(2 if count is None else count))[:: -1 if backwards else 1]
-    parts = [nest.pack_sequence_as(elems, [tensor[index] for tensor in tensors]) for index in order]
-    so_far: list[Any] = []
-    if initializer is None:
-        if not parts:
-            raise errors.OutOfRangeError(
-                None, None, "there is nothing to begin with: elems are empty and there is no initializer"
-            )
-        so_far.append(parts.pop(0))
-        value = so_far[0]
-    else:
-        value = nest.map_structure(to_tensor, initializer)
-    kinds = nest.map_structure(lambda each: each._dtype, value)
-    for part in parts:
-        result = fn(value, part)
-        nest.assert_same_structure(value, result)
-        value = nest.map_structure(to_tensor, result)
-        if of_one_type:
-            nest.map_structure(_of_type, value, kinds)
-        so_far.append(value)
-    return value, so_far
+    if initializer is None and count == 0:
+        raise errors.OutOfRangeError(
+            None, None, "there is nothing to begin with: elems are empty and there is no initializer"
+        )
+    begun = initializer is None
+    if begun:
+        # The first slice is the first value.
+        initializer = nest.pack_sequence_as(elems, [tensor[-1 if backwards else 0] for tensor in tensors])
+        tensors = [tensor[:-1] if backwards else tensor[1:] for tensor in tensors]
+    first = nest.map_structure(to_tensor, initializer)
+
+    def called(value: Any, slices: list[Any], is_typed: bool) -> Any:
+        result = fn(value, nest.pack_sequence_as(elems, slices))
+        nest.assert_same_structure(first, result)
+        made = nest.map_structure(to_tensor, result)
+        if is_typed:
+            nest.map_structure(lambda each, start: _of_type(each, start._dtype), made, first)
+        return made
+
+    graph = thread.state.graph
+    if count is None and graph is not None:
+
+        def step(values: list[Any], slices: list[Any]) -> tuple[list[Any], list[Any]]:
+            made = nest.flatten(called(nest.pack_sequence_as(first, values), slices, True))
+            return made, made if stacks else []
+
+        finals, outs = graph.loop(step, tensors, nest.flatten(first), backwards, name)
+        if begun and stacks:
+            starts = [expand_dims(each, 0) for each in nest.flatten(first)]
+            pairs = zip(starts, outs, strict=True)
+            outs = [concat([rest, one] if backwards else [one, rest], 0) for one, rest in pairs]
+        return nest.pack_sequence_as(first, finals), nest.pack_sequence_as(first, outs) if stacks else None
+    value, values = first, [first] if begun else []
+    order = range((count or 0) - begun)
+    for index in reversed(order) if backwards else order:
+        value = called(value, [tensor[index] for tensor in tensors], stacks)
+        values.append(value)
+    if not stacks:
+        return value, None
+    if not values:
+        return value, nest.map_structure(lambda each: zeros([0, *each.shape], each._dtype), first)
+    flat = [nest.flatten(each) for each in (values[::-1] if backwards else values)]
+    return value, nest.pack_sequence_as(first, [stack(column) for column in zip(*flat, strict=True)])
 
 
 def foldl(
@@ -144,7 +168,7 @@ def foldl(
     name: str | None = None,
 ) -> Any:
     """Call a function with what it returned before and the next slice, from the first on. As ``tf.foldl``."""
-    return _fold(fn, elems, initializer, False)[0]
+    return _fold(fn, elems, initializer, False, name or "foldl")[0]
 
 
 def foldr(
@@ -157,7 +181,7 @@ def foldr(
     name: str | None = None,
 ) -> Any:
     """Call a function with what it returned before and the next slice, from the last on. As ``tf.foldr``."""
-    return _fold(fn, elems, initializer, True)[0]
+    return _fold(fn, elems, initializer, True, name or "foldr")[0]
 
 
 def scan(
@@ -172,13 +196,7 @@ def scan(
     name: str | None = None,
 ) -> Any:
     """As ``foldl``, but return all that the function returned, stacked. As ``tf.scan``."""
-    last, values = _fold(fn, elems, initializer, reverse, of_one_type=True)
-    if not values:
-        return nest.map_structure(lambda each: zeros([0, *each.shape], each._dtype), last)
-    if is_traced(nest.flatten(elems)[0]) and nest.flatten(elems)[0].shape[0] is None:
-        return nest.map_structure(lambda each: repeated(each, nest.flatten(elems)[0]), last)
-    flat = [nest.flatten(value) for value in (values[::-1] if reverse else values)]
-    return nest.pack_sequence_as(last, [stack(column) for column in zip(*flat, strict=True)])
+    return _fold(fn, elems, initializer, reverse, name or "scan", stacks=True)[1]
 
 
 __all__ = ["foldl", "foldr", "map_fn", "scan"]

@@ -9,9 +9,6 @@ from typing import Any
 from allotment.tf import nest
 from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.array import get_static_value, is_tensor
-from allotment.tf.ops.array.layout import expand_dims
-from allotment.tf.ops.array.repetition import tile
-from allotment.tf.ops.array.shapes import shape as shape_of
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.indexing.masking import where
 from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
@@ -96,12 +93,4 @@ def after_loop(before: Any, body: Callable[..., Any], shape_invariants: Any) -> 
     return nest.pack_sequence_as(before, values), alone
 
 
-def repeated(result: Any, elems: Any) -> Any:
-    """Return a tensor for the stacked results of calls with each slice of ``elems``, of which one was recorded."""
-    made = to_tensor(result)
-    if made.shape.rank is None:
-        return _of_shape(made._dtype, TensorShape(None))
-    return tile(expand_dims(made, 0), [shape_of(elems)[0], *[1] * made.shape.rank])
-
-
-__all__ = ["after_loop", "is_traced", "one_of", "repeated"]
+__all__ = ["after_loop", "is_traced", "one_of"]
