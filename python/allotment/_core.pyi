@@ -1093,10 +1093,10 @@ class EventLog:
     def close(self) -> None:
         """Write what the file lacks, and write no more to it."""
     def copy(self) -> bytes:
-        """Return a copy of all events, packed.
+        """Return a copy of all events, packed, after the allocations that are live before the first one.
 
         A row has 40 bytes: time, id and size (64 bits each), then pool, thread, tag (-1 for none) and op (32 bits each;
-        1 allocates, 2 frees, 3 is a refusal), little-endian.
+        1 allocates, 2 frees, 3 is a refusal, 4 is an allocation from before), little-endian.
         """
     @property
     def lost(self) -> int:

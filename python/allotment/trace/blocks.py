@@ -76,6 +76,11 @@ class BlockEvents:
             self.sizes_differing += 1
         self._add(2, block, time, thread)
 
+    def add_before(self, address: int, size: int, stream: object, owner: int) -> None:
+        """Add a block that is live before the first event."""
+        block = self._block(size, stream, owner)
+        self.live[address] = self.before[address, block.id] = block
+
     def add_survivors(self, survivors: Iterable[tuple[int, int, object, int]]) -> int:
         """Add blocks that are live at the end, as (address, size, stream, owner), if no event names them.
 
@@ -90,8 +95,7 @@ class BlockEvents:
                 unexplained += 1
                 self.allocate(address, size, stream, owner, self.time[-1] if self.time else 0)
             else:
-                block = self._block(size, stream, owner)
-                self.live[address] = self.before[address, block.id] = block
+                self.add_before(address, size, stream, owner)
         return unexplained
 
     @property

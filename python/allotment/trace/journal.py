@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 MAGIC: Final = b"allotment events 1\n"
 
 #: Columns of an event: nanoseconds since the start, number within its pool, bytes; numbers of pool, thread and tag (-1
-#: for none); 1 allocates, 2 frees, 3 is a refusal.
+#: for none); 1 allocates, 2 frees, 3 is a refusal, 4 is an allocation that is live before the first event, as a ring
+#: has dropped its own. Rows of 4 come first.
 ROW: Final = (
     ("t_ns", "<i8"),
     ("id", "<i8"),
@@ -30,6 +31,9 @@ ROW: Final = (
     ("tag", "<i4"),
     ("op", "<i4"),
 )
+
+#: The ``op`` of an allocation that is live before the first event.
+LIVE_BEFORE: Final = 4
 
 _ROW_BYTES: Final = 40
 _LENGTH: Final = struct.Struct("<I")
@@ -51,6 +55,11 @@ class Events:
     behind_ms: int = 0
     #: The process of a recording that was not ended, 0 if the file does not say.
     pid: int = 0
+
+    @property
+    def live_before(self) -> int:
+        """Number of the first rows, those of allocations that are live before the first event."""
+        return int((self.rows["op"] == LIVE_BEFORE).sum())
 
 
 def unpack(rows: bytes) -> "NDArray[np.void]":

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from allotment.trace.blocks import BlockEvents, counted
-from allotment.trace.journal import Events
+from allotment.trace.journal import LIVE_BEFORE, Events
 from allotment.trace.recording import Columns, Origin, RecordedRefusal
 
 
@@ -27,6 +27,8 @@ def _program(path: str, events: Events, number: int) -> Columns:
             blocks.allocate(block, size, 0, tag, time, thread)
         elif op == 2:
             blocks.free(block, size, 0, time, thread)
+        elif op == LIVE_BEFORE:
+            blocks.add_before(block, size, 0, tag)
         else:
             refusals.append(RecordedRefusal(blocks.events, f"event {blocks.events}", size, blocks.live_bytes))
     missing = blocks.missing()

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from allotment._core import Program
 from allotment.trace.files import replace_file
-from allotment.trace.journal import Events
+from allotment.trace.journal import LIVE_BEFORE, Events
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,7 +110,8 @@ def write_events(path: str, events: Events) -> None:
 
     Beside the usual columns it has ``pool``, ``thread`` and ``tag`` (an index of ``tags``, a JSON list of texts; -1 for
     none), and ``refused_at`` (the event that a refusal comes before), ``refused_size`` and ``refused_pool``. Numbers of
-    blocks are unique among the pools.
+    blocks are unique among the pools. Allocations from before the events of a ring are the first ones; the header has
+    their number as ``live_before``.
 
     Raises:
         OSError: The file cannot be written. A file that was at ``path`` before is unchanged.
@@ -129,11 +130,12 @@ def write_events(path: str, events: Events) -> None:
         "pools": [events.pools[number] for number in numbers],
         "events": len(kept),
         "lost": events.lost,
+        "live_before": events.live_before,
     }
     members = {
         "header": np.array(json.dumps(facts)),
         "t_ns": kept["t_ns"],
-        "op": kept["op"].astype(np.int8),
+        "op": np.where(kept["op"] == LIVE_BEFORE, 1, kept["op"]).astype(np.int8),
         "id": kept["id"] * max(len(numbers), 1) + pool,
         "size": kept["size"],
         "thread": kept["thread"],

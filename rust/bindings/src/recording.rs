@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use allotment::{EventKind, EventLog as CoreLog, Keep, PoolEvent};
+use allotment::{EventKind, EventLog as CoreLog, Keep, PoolEvent, RecentEvents};
 use allotment_sync::PerProcess;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -26,6 +26,9 @@ mod sink;
 
 /// Bytes of a packed event.
 const ROW_BYTES: usize = 40;
+
+/// The `op` of an allocation that is live before the first event, as its own event was dropped.
+const OP_LIVE_BEFORE: i32 = 4;
 
 /// The most events of a log: their buffer has some tens of bytes each.
 const MAX_EVENTS: usize = 1 << 30;
@@ -118,19 +121,25 @@ impl Log {
         (tags.collect(), state.names.clone())
     }
 
-    /// Packs events as rows of [`ROW_BYTES`].
-    fn pack(&self, events: impl IntoIterator<Item = PoolEvent>) -> Vec<u8> {
+    /// Packs the events in the buffer, after the allocations that are live before them.
+    fn pack_recent(&self) -> Vec<u8> {
+        let RecentEvents { live_before, events } = self.events.recent();
+        [self.pack(live_before, Some(OP_LIVE_BEFORE)), self.pack(events, None)].concat()
+    }
+
+    /// Packs events as rows of [`ROW_BYTES`], all with one `op`, if it is given.
+    fn pack(&self, events: impl IntoIterator<Item = PoolEvent>, all: Option<i32>) -> Vec<u8> {
         let mut state = self.state();
         let mut packed = Vec::new();
         for PoolEvent { kind, nanoseconds, pool, id, bytes, thread, tag } in events {
             for number in [nanoseconds, id, bytes] {
                 packed.extend_from_slice(&number.to_le_bytes());
             }
-            let op: i32 = match kind {
+            let op = all.unwrap_or(match kind {
                 EventKind::Allocated => 1,
                 EventKind::Freed => 2,
                 EventKind::Refused => 3,
-            };
+            });
             let tag = tag.map_or(-1, |tag| state.number(tag));
             let pool = i32::try_from(pool).unwrap_or(i32::MAX);
             for number in [pool, thread.cast_signed(), tag, op] {
@@ -294,12 +303,12 @@ impl EventLog {
         flushed
     }
 
-    /// Return a copy of all events, packed.
+    /// Return a copy of all events, packed, after the allocations that are live before the first one.
     ///
     /// A row has 40 bytes: time, id and size (64 bits each), then pool, thread, tag (-1 for none) and op (32 bits each;
-    /// 1 allocates, 2 frees, 3 is a refusal), little-endian.
+    /// 1 allocates, 2 frees, 3 is a refusal, 4 is an allocation from before), little-endian.
     fn copy<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let packed = detach(py, || self.0.pack(self.0.events.events()));
+        let packed = detach(py, || self.0.pack_recent());
         PyBytes::new(py, &packed)
     }
 

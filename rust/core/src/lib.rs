@@ -42,7 +42,7 @@ pub use policy::{Policy, PolicyError};
 #[cfg(feature = "std")]
 pub use pool::{
     AllocationAttempt, Block, EventKind, EventLog, Keep, MemoryWait, PauseError, PausedContent, Pool,
-    PoolEvent, Scope, Siblings, set_tag,
+    PoolEvent, RecentEvents, Scope, Siblings, set_tag,
 };
 pub use report::advice::{Action, Advice, When};
 pub use report::details::{Details, OwnerGroup, SizeGroup, Splitter};

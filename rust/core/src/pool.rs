@@ -58,7 +58,7 @@ use freeing::Deferred;
 use guarding::Guarded;
 pub use limits::scope::{Scope, is_tagged, set_tag};
 pub use limits::siblings::Siblings;
-pub use recording::{EventKind, EventLog, Keep, PoolEvent};
+pub use recording::{EventKind, EventLog, Keep, PoolEvent, RecentEvents};
 use state::State;
 pub use wait::{AllocationAttempt, MemoryWait};
 

@@ -90,7 +90,7 @@ def _recorded(archive: Archive, header: dict[str, Any], *columns: "memoryview[in
     """Read the programs of a file that a recording of pools wrote."""
     import numpy as np
 
-    from allotment.trace.journal import ROW, Events
+    from allotment.trace.journal import LIVE_BEFORE, ROW, Events
     from allotment.trace.recorded import programs
 
     pool, at, refused_size, refused_pool = (
@@ -104,6 +104,12 @@ def _recorded(archive: Archive, header: dict[str, Any], *columns: "memoryview[in
         raise archive.fault("is a damaged recording: its header or the lengths of its columns do not fit")
     rows = np.zeros(len(op), np.dtype(list(ROW)))
     rows["op"], rows["id"], rows["size"], rows["pool"] = op, ids, size, np.asarray(pool)
+    before = header.get("live_before", 0)  # Early versions wrote none.
+    if type(before) is not int or not 0 <= before <= len(rows) or (rows["op"][:before] != 1).any():
+        raise archive.fault(
+            f"is a damaged recording: its header has live_before {before!r}, which is not a number of first allocations"
+        )
+    rows["op"][:before] = LIVE_BEFORE
     rows["tag"] = -1
     for name in ("t_ns", "tag", "thread"):
         if (values := _optional(archive, name, len(rows))) is not None:

@@ -96,7 +96,7 @@ impl Sink {
 }
 
 fn append_events(journal: &mut Journal, log: &Log) -> io::Result<()> {
-    let rows = log.pack(log.events.take());
+    let rows = log.pack(log.events.take(), None);
     if rows.is_empty() {
         return Ok(());
     }
@@ -114,7 +114,7 @@ fn write_refused(file: &mut RefusalFile, log: &Log) -> io::Result<()> {
     }
     let start = Instant::now();
     file.refused = refused;
-    let rows = log.pack(log.events.events());
+    let rows = log.pack_recent();
     let (tags, pools) = log.texts(0);
     let content = block(&rows, &tags, &pools, log.events.lost(), None);
     replace(&file.path, &[MAGIC, &content].concat())?;

@@ -4,6 +4,7 @@
 //! under the lock of the pool, so their order is that of its decisions.
 
 mod batch;
+mod dropped;
 mod log;
 mod writer;
 
@@ -11,7 +12,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub use self::log::{EventLog, Keep};
+pub use self::log::{EventLog, Keep, RecentEvents};
 use self::writer::Writer;
 
 use super::limits::scope::tag_of_thread;

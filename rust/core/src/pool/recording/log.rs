@@ -18,6 +18,7 @@ use allotment_sync::{Clock, generation};
 
 use super::PoolEvent;
 use super::batch::{Batch, RawEvent};
+use super::dropped::Dropped;
 
 /// Events of a batch: 32 KiB.
 const BATCH_EVENTS: usize = 1024;
@@ -32,6 +33,16 @@ pub enum Keep {
     Last,
     /// The log keeps what it has, and counts new events as lost.
     First,
+}
+
+/// What a log has: see [`EventLog::recent`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "_exhaustive"), non_exhaustive)]
+pub struct RecentEvents {
+    /// The allocations that are live before the first event, by time: each as the event that made it.
+    pub live_before: Vec<PoolEvent>,
+    /// The events, by time.
+    pub events: Vec<PoolEvent>,
 }
 
 /// A buffer of events of one or several pools. Clones are the same log.
@@ -61,6 +72,8 @@ struct Batches {
     spare: Vec<Arc<Batch>>,
     /// Number of events that a full log dropped, but for those that reading will drop.
     lost: u64,
+    /// Of a log that keeps the last events: the allocations that are live after those that left it.
+    dropped: Dropped,
     /// The tags of events so far, by their number less 1, and the numbers.
     tags: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u32>,
@@ -135,8 +148,11 @@ impl EventLog {
             open.from = open.to;
         }
         batches.lost += self.excess(unread.iter().map(Unread::len).sum());
+        if self.0.keep == Keep::Last {
+            unread.iter().for_each(|taken| batches.drop_events(taken));
+        }
         drop(batches);
-        let events = self.read(&unread).into();
+        let events = self.read(&unread).1.into();
         self.lock().spare(unread);
         events
     }
@@ -144,11 +160,23 @@ impl EventLog {
     /// Returns a copy of all events, by time.
     #[must_use]
     pub fn events(&self) -> Vec<PoolEvent> {
+        self.recent().events
+    }
+
+    /// Returns a copy of all events, and the allocations that are live before the first of them, as the log dropped or
+    /// returned their events.
+    ///
+    /// A log that keeps the first events has none of those: it drops the events that come after its own.
+    #[must_use]
+    pub fn recent(&self) -> RecentEvents {
         let mut batches = self.lock();
         batches.open.iter_mut().for_each(Unread::update);
         let unread: Vec<Unread> = batches.full.iter().chain(&batches.open).cloned().collect();
+        let mut dropped = batches.dropped.clone();
         drop(batches);
-        self.read(&unread)
+        let (excess, events) = self.read(&unread);
+        excess.into_iter().for_each(|(pool, event)| dropped.add(pool, event));
+        RecentEvents { live_before: self.finished(dropped.live()), events }
     }
 
     /// Returns the number of events that a full log dropped.
@@ -170,18 +198,27 @@ impl EventLog {
         events.saturating_sub(self.0.capacity) as u64
     }
 
-    /// Returns the events as callers get them: by time, with tags and the log's numbers of threads.
-    fn read(&self, unread: &[Unread]) -> Vec<PoolEvent> {
+    /// Returns the oldest events that are above the capacity of a log that keeps the last ones, and the others as callers
+    /// get them, by time.
+    fn read(&self, unread: &[Unread]) -> (Vec<(u64, RawEvent)>, Vec<PoolEvent>) {
         let events = unread
             .iter()
             .flat_map(|Unread { batch, from, to }| batch.read(*from, *to).map(|event| (batch.pool, event)));
         let mut events: Vec<(u64, RawEvent)> = events.collect();
         // Events of one pool stay in its order: its times never decrease.
         events.sort_by_key(|(_, event)| event.ticks);
-        match self.0.keep {
-            Keep::Last => drop(events.drain(..events.len().saturating_sub(self.0.capacity))),
-            Keep::First => events.truncate(self.0.capacity),
-        }
+        let excess = match self.0.keep {
+            Keep::Last => events.drain(..events.len().saturating_sub(self.0.capacity)).collect(),
+            Keep::First => {
+                events.truncate(self.0.capacity);
+                Vec::new()
+            }
+        };
+        (excess, self.finished(events))
+    }
+
+    /// Returns events of pools as callers get them, with tags and the log's numbers of threads.
+    fn finished(&self, events: Vec<(u64, RawEvent)>) -> Vec<PoolEvent> {
         let (threads, tags) = self.names(events.iter().map(|(_, event)| event.thread));
         let events =
             events.into_iter().map(|(pool, RawEvent { ticks, id, bytes, thread, tag, kind })| PoolEvent {
@@ -249,6 +286,7 @@ impl EventLog {
             unread -= oldest.len();
             batches.full_events -= oldest.len();
             batches.lost += oldest.len() as u64;
+            batches.drop_events(&oldest);
             batches.spare([oldest]);
         }
         let spare = batches.spare.pop();
@@ -281,6 +319,11 @@ impl Batches {
     fn unread(&mut self) -> usize {
         self.open.iter_mut().for_each(Unread::update);
         self.full_events + self.open.iter().map(Unread::len).sum::<usize>()
+    }
+
+    /// Adds the events of a batch to those that left the log.
+    fn drop_events(&mut self, Unread { batch, from, to }: &Unread) {
+        batch.read(*from, *to).for_each(|event| self.dropped.add(batch.pool, event));
     }
 
     /// Keeps batches that nothing reads or adds to for reuse.

@@ -178,3 +178,42 @@ fn a_refusal_is_told_before_the_error_comes_back_and_without_the_lock() {
     assert!(told.try_recv().is_err());
     assert_eq!(events(&other).last(), Some(&(EventKind::Refused, 0, 6000)));
 }
+
+#[test]
+fn a_log_of_the_last_events_knows_what_was_live_before_them() {
+    // Against a map of what is live after each event. Batches have 1,024 events: some are dropped whole.
+    for capacity in [1, 20, 3000] {
+        let pools = [pool(Options::new(1 << 30)), pool(Options::new(1 << 30))];
+        let log = EventLog::new(capacity, Keep::Last);
+        let whole = EventLog::new(1 << 20, Keep::First);
+        for pool in &pools {
+            pool.start_recording(&log).unwrap();
+            pool.start_recording(&whole).unwrap();
+        }
+        for round in 0..3000_u64 {
+            let pool = &pools[usize::try_from(round % 2).unwrap()];
+            let kept = pool.allocate(round + 1).unwrap();
+            if round % 100 != 7 {
+                pool.free(kept.address).unwrap();
+            }
+        }
+        let found = log.recent();
+        let all = whole.events();
+        assert_eq!(found.events.len(), capacity);
+        assert_eq!(log.lost(), (all.len() - capacity) as u64);
+        let mut live = std::collections::BTreeMap::new();
+        for event in &all[..all.len() - capacity] {
+            match event.kind {
+                EventKind::Allocated => live.insert((event.pool, event.id), event.bytes),
+                _ => live.remove(&(event.pool, event.id)),
+            };
+        }
+        let said = found.live_before.iter().map(|event| ((event.pool, event.id), event.bytes));
+        assert_eq!(said.collect::<std::collections::BTreeMap<_, _>>(), live);
+        assert!(found.live_before.is_sorted_by_key(|event| event.nanoseconds));
+        // What was taken is before the next events, too.
+        assert_eq!(log.take().len(), capacity);
+        let taken = log.recent();
+        assert_eq!((taken.live_before.len(), taken.events.len()), (30, 0));
+    }
+}
