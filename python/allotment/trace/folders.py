@@ -28,7 +28,7 @@ def expand_folders(paths: Iterable[str]) -> list[str]:
             names = (os.path.join(folder, name) for name in sorted(files) if not name.startswith("."))
             traces += [name for name in names if _begins_as_trace(name)]
         if failures:
-            raise fault(path, f"cannot be read: {failures[0].strerror}")
+            raise fault(failures[0].filename or path, f"cannot be read: {failures[0].strerror}")
         if not traces:
             raise fault(path, "is a folder without traces")
         found += traces

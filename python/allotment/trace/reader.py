@@ -3,7 +3,8 @@
 import os
 import stat
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -230,21 +231,31 @@ def _unpack(path: str, file: IO[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def open_file(path: str) -> IO[bytes]:
-    """Open a regular file for reading.
+def _unreadable(path: str, error: OSError | ValueError) -> TraceError:
+    reason = error.strerror if isinstance(error, OSError) else None
+    return fault(path, f"cannot be read: {reason or error}")
+
+
+@contextmanager
+def open_file(path: str) -> Iterator[IO[bytes]]:
+    """Open a regular file for reading, in a ``with`` block.
 
     Raises:
-        TraceError: It cannot be read, or is no regular file.
+        TraceError: It cannot be opened, is no regular file, or a read in the block fails.
     """
     try:
         # Non-blocking: opening a named pipe without a writer would hang.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise fault(path, f"cannot be read: {reason}") from error
+        raise _unreadable(path, error) from error
     file = os.fdopen(descriptor, "rb") if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
     if file is None:
         is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
         os.close(descriptor)
         raise fault(path, "is a folder" if is_folder else "is not a regular file")
-    return file
+    with file:
+        try:
+            yield file
+        except OSError as error:
+            # Files of /proc, and those of devices and servers that fail, can be opened all the same.
+            raise _unreadable(path, error) from error

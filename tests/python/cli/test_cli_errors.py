@@ -38,6 +38,7 @@ def test_all_files_are_read_before_any_is_replayed(tmp_path: Path) -> None:
         ("empty", "is empty"),
         ("text", "is not a trace. "),
         ("cut", "is a damaged or truncated zip file: "),
+        ("memory", "cannot be read: Input/output error"),
         ("column", "column id: is missing"),
         ("a\nb", "cannot be read: No such file or directory"),
     ],
@@ -45,6 +46,7 @@ def test_all_files_are_read_before_any_is_replayed(tmp_path: Path) -> None:
 def test_a_bad_file_is_exit_2_and_one_line(tmp_path: Path, file: str, expected: str) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty").touch()
+    (tmp_path / "memory").symlink_to("/proc/self/mem")
     (tmp_path / "text").write_text("a 1 100\n")
     (tmp_path / "cut").write_bytes(GNN.read_bytes()[:5000])
     write_trace(tmp_path / "column", id=None)
