@@ -195,6 +195,7 @@ def replay_at_min_limit(
         limits = find_limits(trace.program, **settings, **asdict(search), progress=progress)
     except ValueError as error:
         raise TraceError(f"{trace.path}: {error}") from error
-    # The smallest limit of a program without allocations is 0, but a pool's limit is at least 1.
-    found = replace(options, limit=max(limits.min_limit, 1))
+    # The smallest limit of a program without allocations is 0, but a pool's limit is at least 1, or a page.
+    least = options.page_bytes if options.elastic else 1
+    found = replace(options, limit=max(limits.min_limit, least))
     return replace(replay_trace(trace, found), search=search, limits=limits)

@@ -180,3 +180,13 @@ def test_pictures_and_timelines_are_of_the_elastic_pool(tmp_path: Path) -> None:
     reserved = [int(line.split(",")[3]) for line in table.read_text().splitlines()[1:]]
     assert max(reserved) == done["peak_reserved"]
     assert all(one % 4096 == 0 for one in reserved)
+
+
+@pytest.mark.parametrize("events", [[], [(1, 1, 0), (2, 1, 0)]], ids=["no events", "zero bytes"])
+def test_a_program_without_bytes_needs_no_page(tmp_path: Path, events: Events) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,lower,upper,size\n" + "b,0,1,0\n" * bool(events))
+    for options in ((), ("--page-size", "64KiB")):
+        figures = replay_json(path, "--min-limit", "--elastic", *options)
+        assert (figures["events"], figures["min_limit"], figures["safe_limit"]) == (len(events), 0, 0)
+        assert (figures["refused"], figures["peak_reserved"]) == (0, 0)
