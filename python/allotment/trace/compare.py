@@ -11,8 +11,8 @@ from allotment.trace.error import TraceError
 from allotment.trace.reader import Trace
 from allotment.trace.report import ReplayOptions
 
-#: A limit that no program of a machine reaches.
-_AMPLE = 1 << 56
+#: The largest limit of a pool: no program has more bytes live at once.
+_AMPLE = (1 << 63) - 256
 
 #: PyTorch's segments are multiples of this.
 _SEGMENT_STEP = 2 << 20
@@ -203,7 +203,7 @@ def compare(
         progress: Called with the number of policies done and of all, the plan among them.
 
     Raises:
-        TraceError: A pool refuses a request at every limit.
+        TraceError: A pool or the model of PyTorch's allocator refuses a request at every limit.
     """
     chosen = policies(options or ReplayOptions())
     rows = []
@@ -253,6 +253,11 @@ def _caching(trace: Trace, policy: Policy, seconds: float) -> Compared:
         return replay_model(trace, policy, limit)
 
     ample = run(_AMPLE)
+    if ample.refused:
+        raise TraceError(
+            f"{trace.path}: {policy.name}: the model of PyTorch's allocator refuses a request at every limit: its "
+            "segments have at most 1 PiB of addresses; --sweep and --min-limit take this trace"
+        )
     step = max(_SEGMENT_STEP, _granularity(trace) // _SEGMENT_STEP * _SEGMENT_STEP)
     end = time.monotonic() + seconds
     # At the peak of an ample limit every decision is the same, but for the length of expandable segments.

@@ -239,6 +239,23 @@ def test_a_folder_stands_for_the_traces_in_it(tmp_path: Path) -> None:
         "b/a",
         "b/z",
     ]
+    # A file that can be opened and not read is no reason to leave the others out.
+    if Path("/proc/self/mem").exists():
+        (tmp_path / "memory").symlink_to("/proc/self/mem")
+        assert len(json.loads(allotment("replay", tmp_path, "--json").stdout)["traces"]) == 4
     (tmp_path / "none").mkdir()
     line = complaint(allotment("replay", tmp_path / "c", tmp_path / "none"))
     assert line.endswith("none: is a folder without traces")
+
+
+@pytest.mark.parametrize("size", [1 << 56, 1 << 57])
+def test_sizes_above_the_addresses_of_a_model_are_an_error_that_names_the_model(
+    tmp_path: Path, size: int
+) -> None:
+    (tmp_path / "t").write_text(f"id,lower,upper,size\nb,0,1,{size}\n")
+    line = complaint(allotment("replay", tmp_path / "t", "--compare", "--seconds", "1"))
+    assert "t: PyTorch, expandable: " in line
+    assert "at most 1 PiB of addresses" in line
+    half = replace(read_trace(tmp_path / "t"), program=program([(1, 1, 1 << 49)]))
+    # Pages have 20 MiB.
+    assert compare(half, seconds=1).rows[-1].min_limit == -(-(1 << 49) // (20 * MIB)) * 20 * MIB
