@@ -131,8 +131,8 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
         problem = str(error)
     if problem is not None:
         raise TraceError(one_line(f"{path}: {problem}"))
-    for figure in ("requests", "arena", "lower_bound", "optimal"):
-        said, is_so = header.get(figure), getattr(found, figure)
+    for figure, is_so in plan_figures(found).items():
+        said = header.get(figure)
         if said != is_so:
             raise TraceError(
                 one_line(f"{path}: header: {figure} is {said!r}, but that of its blocks is {is_so}")

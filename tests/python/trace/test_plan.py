@@ -219,6 +219,7 @@ def test_files_that_are_no_plans_are_refused(tmp_path: Path) -> None:
     refused("header: optimal is False, but that of its blocks is True", header=header(optimal=False))
     refused("alignment 3 is not a power of two", header=header(alignment=3))
     refused("header: arena is 1, but that of its blocks is 512", header=header(arena=1))
+    refused("header: over_lower_bound is 5, but that of its blocks is 1.0", header=header(over_lower_bound=5))
     with pytest.raises(TraceError, match="is not a plan"):
         read_plan(GNN)
     write_plan(path, found)
