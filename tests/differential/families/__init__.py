@@ -24,6 +24,7 @@ from families import (
 from families.keras import (
     building,
     callbacks,
+    constraints,
     layers,
     logits,
     losses,
@@ -48,6 +49,7 @@ _FAMILIES = (
     randoms,
     building,
     callbacks,
+    constraints,
     layers,
     logits,
     losses,

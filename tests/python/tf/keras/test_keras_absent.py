@@ -18,7 +18,7 @@ def model() -> keras.Sequential:
 @pytest.mark.parametrize(
     ("owner", "name", "instead"),
     [
-        (keras, "constraints", "initializers, layers"),
+        (keras, "random", "initializers, layers"),
         (keras, "datasets", "utils"),
         (keras.utils, "plot_model", "to_categorical"),
         (layers, "LSTM", "Dense"),

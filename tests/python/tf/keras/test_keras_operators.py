@@ -102,8 +102,11 @@ def test_what_stays_without_values() -> None:
         relu(start)
     with pytest.raises(TypeError, match="cannot be used as a boolean"):
         bool(start > 1)
-    with pytest.raises(TypeError, match="Iterating over a symbolic KerasTensor"):
+    # As in Keras, which lets Python find no other way of iterating.
+    with pytest.raises(NotImplementedError, match="Iterating over a symbolic KerasTensor"):
         iter(start)
+    with pytest.raises(ValueError, match="has no value that could be a number"):
+        float(keras.Input(()))
 
 
 def test_a_function_as_a_layer() -> None:

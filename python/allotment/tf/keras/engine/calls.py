@@ -35,6 +35,21 @@ def takes_training(call: Callable[..., Any]) -> bool:
 
 
 @cache
+def requires_training(call: Callable[..., Any]) -> bool:
+    """Whether a layer's ``call`` has a ``training`` argument without a default: each call has to give it."""
+    training = inspect.signature(call).parameters.get("training")
+    return training is not None and training.default is training.empty
+
+
+@cache
+def required_arguments(call: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the positional arguments of a layer's ``call`` that have no default."""
+    _, *parameters = inspect.signature(call).parameters.values()
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(each.name for each in parameters if each.default is each.empty and each.kind in positional)
+
+
+@cache
 def _keywords(call: Callable[..., Any]) -> frozenset[str] | None:
     """Return the names of the arguments of a layer's ``call``, ``None`` if it takes any."""
     parameters = inspect.signature(call).parameters.values()
@@ -55,4 +70,4 @@ def refuse_keywords(layer: Any, given: Iterable[str]) -> None:
             raise TypeError(f"{type(layer).__name__}.call() got an unexpected keyword argument {name!r}")
 
 
-__all__ = ["calls", "refuse_keywords", "takes_training"]
+__all__ = ["calls", "refuse_keywords", "required_arguments", "requires_training", "takes_training"]

@@ -11,7 +11,7 @@ import numpy as np
 from allotment.tf import nest
 from allotment.tf.graph.scratch import outside_scratch_graph
 from allotment.tf.keras.engine.arguments import dtype_argument, shape_of_sample
-from allotment.tf.keras.engine.calls import calls, refuse_keywords, takes_training
+from allotment.tf.keras.engine.calls import calls, refuse_keywords, requires_training, takes_training
 from allotment.tf.keras.engine.configured import Configured
 from allotment.tf.keras.engine.input_spec import InputSpec
 from allotment.tf.keras.engine.layer_losses import LayerLosses
@@ -35,6 +35,7 @@ _SET_BY_INIT: Final = frozenset(
     {
         "built",
         "dtype",
+        "autocast",
         "name",
         "nodes",
         "input_spec",
@@ -70,6 +71,7 @@ class Layer(LayerLosses, Configured):
     Args:
         trainable: Whether gradients and optimizers see its variables.
         dtype: The type of variables and of computations with floats.
+        autocast: Whether floats among the inputs are cast to the type of the layer.
         name: The name, made from the class if not given.
         activity_regularizer: A function of outputs that returns a loss, or its name; the loss is divided by the batch
             size.
@@ -102,6 +104,7 @@ class Layer(LayerLosses, Configured):
         *,
         trainable: bool = True,
         dtype: Any = None,
+        autocast: bool = True,
         name: str | None = None,
         activity_regularizer: Any = None,
         **kwargs: Any,
@@ -117,6 +120,7 @@ class Layer(LayerLosses, Configured):
             dtype_argument(dtype).name,
             unique_name(snake_case(type(self).__name__)) if name is None else name,
         )
+        self.autocast = bool(autocast)
         self.input_spec: InputSpec | None = None
         self._sample_shape = input_shape
         #: The calls with symbolic tensors.
@@ -187,13 +191,15 @@ class Layer(LayerLosses, Configured):
             ValueError: The inputs are no tensors, or have an invalid shape.
         """
         inputs: Any
-        if args and type(args[0]) is EagerTensor and args[0]._dtype.name == self.dtype:
+        if len(args) == 1 and type(args[0]) is EagerTensor and args[0]._dtype.name == self.dtype:
             inputs = args[0]
         elif symbolic_in((args, kwargs)):
             return self._record(args, kwargs)
         else:
             args = tuple(nest.map_structure(self._input, arg) for arg in args)
-            inputs = args[0] if args else next(iter(kwargs.values()))
+            inputs = self._first_input(args, kwargs)
+        if kwargs:
+            kwargs = {name: nest.map_structure(self._keyword, each) for name, each in kwargs.items()}
         is_new = not self.built
         if is_new:
             self._build_for(inputs)
@@ -206,6 +212,11 @@ class Layer(LayerLosses, Configured):
         if training is None:
             training = before
         if takes_training(type(self).call):
+            if "training" not in kwargs and requires_training(type(self).call):
+                raise TypeError(
+                    f"{type(self).__name__}.call() has an argument `training` without a default: pass it in each call "
+                    "of the layer, or give it the default None, which stands for that of the calls around it."
+                )
             kwargs["training"] = training
         elif "training" in kwargs:
             del kwargs["training"]
@@ -229,6 +240,21 @@ class Layer(LayerLosses, Configured):
         finally:
             calls.training, calls.inside = before, not is_first
 
+    def _first_input(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the argument that a layer is built for.
+
+        Raises:
+            TypeError: There is no argument.
+        """
+        if not args and not kwargs:
+            raise TypeError(f"layer {self.name!r} is called without an input: pass a tensor")
+        return args[0] if args else next(iter(kwargs.values()))
+
+    def _keyword(self, value: Any) -> Any:
+        """Convert a keyword argument if it is a tensor or an array."""
+        is_input = isinstance(value, Tensor | np.ndarray | np.generic | Variable)
+        return self._input(value) if is_input else value
+
     def _input(self, value: Any) -> Any:
         """Convert an input to a tensor, and floats to the type of the layer."""
         if value is None:
@@ -245,7 +271,8 @@ class Layer(LayerLosses, Configured):
                 f"Keras is for eager programs: layer {self.name!r} does not record in a graph"
             )
         wanted = self.dtype
-        is_other = self._casts_inputs and value._dtype.is_floating and value._dtype.name != wanted
+        casts = self._casts_inputs and self.autocast
+        is_other = casts and value._dtype.is_floating and value._dtype.name != wanted
         return cast(value, wanted) if is_other else value
 
     def _build_for(self, inputs: Any) -> None:
@@ -280,7 +307,7 @@ class Layer(LayerLosses, Configured):
         yield "_weights", self._weights
 
     def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        inputs = args[0] if args else next(iter(kwargs.values()))
+        inputs = self._first_input(args, kwargs)
         was_built = self.built
         self._build_for(inputs)
         shape = shapes_of(inputs)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from allotment.tf.keras import initializers, regularizers
+from allotment.tf.keras import constraints, initializers, regularizers
 from allotment.tf.keras.engine.arguments import shape_of_sample
 from allotment.tf.keras.engine.tracking import Tracker, without_repeats
 from allotment.tf.tensors.dtype import as_dtype
@@ -67,7 +67,7 @@ class LayerVariables:
             trainable: Whether gradients and optimizers see it.
             name: The name, which follows that of the layer.
             regularizer: A function of the variable that returns a loss, or its name.
-            constraint: A projection that optimizers apply.
+            constraint: A projection that optimizers apply, or its name.
             aggregation: The aggregation of values that replicas assign.
             synchronization: When copies on several devices are made equal.
 
@@ -90,7 +90,7 @@ class LayerVariables:
             lambda: make(lengths, dtype=wanted),
             trainable=trainable,
             name=whole,
-            constraint=constraint,
+            constraint=constraints.get(constraint),
             aggregation=aggregation,
             synchronization=synchronization,
         )

@@ -55,8 +55,15 @@ class KerasTensor(Operands):
     def __bool__(self) -> NoReturn:
         raise TypeError("A symbolic KerasTensor cannot be used as a boolean.")
 
+    def __float__(self) -> NoReturn:
+        raise ValueError(
+            f"A KerasTensor is symbolic: it has no value that could be a number. Received: {self}"
+        )
+
+    __int__ = __float__
+
     def __iter__(self) -> NoReturn:
-        raise TypeError("Iterating over a symbolic KerasTensor is not supported.")
+        raise NotImplementedError("Iterating over a symbolic KerasTensor is not supported.")
 
     def __repr__(self) -> str:
         return f"<KerasTensor shape={self.shape}, dtype={self.dtype}, name={self.name}>"

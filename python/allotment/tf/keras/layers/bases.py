@@ -1,9 +1,9 @@
 """Base classes of layers: with a kernel and a bias, with a scale and an offset, and with unchanged shapes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from allotment.tf.keras import activations, initializers, regularizers
+from allotment.tf.keras import activations, constraints, initializers, regularizers
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.ops.array.layout import reshape
 from allotment.tf.variables.variable import Variable
@@ -24,8 +24,8 @@ class KernelLayer(Layer):
         self,
         activation: Any,
         use_bias: bool,
-        kernel: tuple[Any, Any, Callable[..., Any] | None],
-        bias: tuple[Any, Any, Callable[..., Any] | None],
+        kernel: tuple[Any, Any, Any],
+        bias: tuple[Any, Any, Any],
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -39,7 +39,7 @@ class KernelLayer(Layer):
             regularizers.get(kernel[1]),
             regularizers.get(bias[1]),
         )
-        self.kernel_constraint, self.bias_constraint = kernel[2], bias[2]
+        self.kernel_constraint, self.bias_constraint = constraints.get(kernel[2]), constraints.get(bias[2])
         self.bias: Variable | None = None
 
     def _make_kernel(self, shape: Sequence[int | None]) -> None:
@@ -69,14 +69,15 @@ class NormalizationLayer(SameShapeLayer):
         epsilon: float,
         center: bool,
         scale: bool,
-        beta: tuple[Any, Any],
-        gamma: tuple[Any, Any],
+        beta: tuple[Any, Any, Any],
+        gamma: tuple[Any, Any, Any],
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.epsilon, self.center, self.scale = epsilon, center, scale
         self.beta_initializer, self.gamma_initializer = initializers.get(beta[0]), initializers.get(gamma[0])
         self.beta_regularizer, self.gamma_regularizer = regularizers.get(beta[1]), regularizers.get(gamma[1])
+        self.beta_constraint, self.gamma_constraint = constraints.get(beta[2]), constraints.get(gamma[2])
         self.gamma: Variable | None = None
         self.beta: Variable | None = None
         #: The shape in which the variables broadcast to the input, if it is not their own.
@@ -85,11 +86,19 @@ class NormalizationLayer(SameShapeLayer):
     def _make_scale_and_offset(self, shape: Sequence[int | None]) -> None:
         if self.scale:
             self.gamma = self.add_weight(
-                shape, self.gamma_initializer, name="gamma", regularizer=self.gamma_regularizer
+                shape,
+                self.gamma_initializer,
+                name="gamma",
+                regularizer=self.gamma_regularizer,
+                constraint=self.gamma_constraint,
             )
         if self.center:
             self.beta = self.add_weight(
-                shape, self.beta_initializer, name="beta", regularizer=self.beta_regularizer
+                shape,
+                self.beta_initializer,
+                name="beta",
+                regularizer=self.beta_regularizer,
+                constraint=self.beta_constraint,
             )
 
     def _broadcast(self, value: Any) -> Any:

@@ -1,6 +1,5 @@
 """The convolution layer for images."""
 
-from collections.abc import Callable
 from typing import Any
 
 from allotment.tf.keras.engine.arguments import channels_first, padding_argument, pair, positive
@@ -31,8 +30,8 @@ class Conv2D(KernelLayer):
         kernel_regularizer: The regularizer of the kernel, or its name.
         bias_regularizer: The regularizer of the bias, or its name.
         activity_regularizer: The regularizer of the outputs, or its name.
-        kernel_constraint: A projection of the filters that optimizers apply.
-        bias_constraint: A projection of the bias that optimizers apply.
+        kernel_constraint: A projection of the filters that optimizers apply, or its name.
+        bias_constraint: A projection of the bias that optimizers apply, or its name.
         **kwargs: Arguments of ``Layer``.
 
     Raises:
@@ -55,8 +54,8 @@ class Conv2D(KernelLayer):
         kernel_regularizer: Any = None,
         bias_regularizer: Any = None,
         activity_regularizer: Any = None,
-        kernel_constraint: Callable[..., Any] | None = None,
-        bias_constraint: Callable[..., Any] | None = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(

@@ -1,12 +1,12 @@
 """Dense layers, activations and embeddings."""
 
-from collections.abc import Callable
 from typing import Any
 
-from allotment.tf.keras import activations, initializers, regularizers
+from allotment.tf.keras import activations, constraints, initializers, regularizers
 from allotment.tf.keras.engine.arguments import positive, refuse
 from allotment.tf.keras.engine.input_spec import InputSpec
 from allotment.tf.keras.engine.layer import Layer
+from allotment.tf.keras.engine.precision import promoted
 from allotment.tf.keras.engine.symbolic import Shape
 from allotment.tf.keras.layers.bases import KernelLayer, SameShapeLayer
 from allotment.tf.ops.array.array import cast
@@ -36,8 +36,8 @@ class Dense(KernelLayer):
         kernel_regularizer: The regularizer of the kernel, or its name.
         bias_regularizer: The regularizer of the bias, or its name.
         activity_regularizer: The regularizer of the outputs, or its name.
-        kernel_constraint: A projection of the kernel that optimizers apply.
-        bias_constraint: A projection of the bias that optimizers apply.
+        kernel_constraint: A projection of the kernel that optimizers apply, or its name.
+        bias_constraint: A projection of the bias that optimizers apply, or its name.
         **kwargs: Arguments of ``Layer``; quantization is not offered.
 
     Raises:
@@ -54,8 +54,8 @@ class Dense(KernelLayer):
         kernel_regularizer: Any = None,
         bias_regularizer: Any = None,
         activity_regularizer: Any = None,
-        kernel_constraint: Callable[..., Any] | None = None,
-        bias_constraint: Callable[..., Any] | None = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
         refuse(self, kwargs, "lora_rank", "quantization_config")
@@ -86,9 +86,15 @@ class Dense(KernelLayer):
         """Compute the output."""
         if not inputs._dtype.is_floating:
             inputs = cast(inputs, self.dtype)
-        outputs = matmul(inputs, self.kernel) if inputs.ndim == 2 else tensordot(inputs, self.kernel, 1)
-        if self.bias is not None:
-            outputs = bias_add(outputs, self.bias)
+        kernel: Any = self.kernel
+        bias: Any = self.bias
+        if inputs._dtype is not kernel.dtype:
+            # Without `autocast`.
+            inputs, kernel = promoted([inputs, to_tensor(kernel)])
+            bias = None if bias is None else cast(bias, inputs._dtype)
+        outputs = matmul(inputs, kernel) if inputs.ndim == 2 else tensordot(inputs, kernel, 1)
+        if bias is not None:
+            outputs = bias_add(outputs, bias)
         return self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
@@ -179,7 +185,7 @@ class Embedding(Layer):
         output_dim: The length of a vector.
         embeddings_initializer: The initializer of the vectors, or its name.
         embeddings_regularizer: The regularizer of the vectors, or its name.
-        embeddings_constraint: A projection of the vectors that optimizers apply.
+        embeddings_constraint: A projection of the vectors that optimizers apply, or its name.
         **kwargs: Arguments of ``Layer``; masks and given weights are not offered.
     """
 
@@ -189,7 +195,7 @@ class Embedding(Layer):
         output_dim: int,
         embeddings_initializer: Any = "uniform",
         embeddings_regularizer: Any = None,
-        embeddings_constraint: Callable[..., Any] | None = None,
+        embeddings_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
         refuse(self, kwargs, "mask_zero", "weights", "lora_rank", "quantization_config")
@@ -198,7 +204,7 @@ class Embedding(Layer):
         self.input_dim, self.output_dim = positive(input_dim, "input_dim"), positive(output_dim, "output_dim")
         self.embeddings_initializer = initializers.get(embeddings_initializer)
         self.embeddings_regularizer = regularizers.get(embeddings_regularizer)
-        self.embeddings_constraint = embeddings_constraint
+        self.embeddings_constraint = constraints.get(embeddings_constraint)
 
     def build(self, input_shape: Any) -> None:  # noqa: ARG002 - the vectors depend on no shape
         """Make the vectors."""

@@ -43,8 +43,10 @@ class BatchNormalization(NormalizationLayer):
         moving_variance_initializer: The initializer of the moving variance, or its name.
         beta_regularizer: The regularizer of ``beta``, or its name.
         gamma_regularizer: The regularizer of ``gamma``, or its name.
+        beta_constraint: A projection of ``beta`` that optimizers apply, or its name.
+        gamma_constraint: A projection of ``gamma`` that optimizers apply, or its name.
         synchronized: Whether replicas share mean and variance.
-        **kwargs: Arguments of ``Layer``; constraints and renormalization are not offered.
+        **kwargs: Arguments of ``Layer``; renormalization is not offered.
     """
 
     def __init__(
@@ -60,16 +62,18 @@ class BatchNormalization(NormalizationLayer):
         moving_variance_initializer: Any = "ones",
         beta_regularizer: Any = None,
         gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
         synchronized: bool = False,
         **kwargs: Any,
     ) -> None:
-        refuse(self, kwargs, "beta_constraint", "gamma_constraint", "renorm")
+        refuse(self, kwargs, "renorm")
         super().__init__(
             epsilon,
             center,
             scale,
-            (beta_initializer, beta_regularizer),
-            (gamma_initializer, gamma_regularizer),
+            (beta_initializer, beta_regularizer, beta_constraint),
+            (gamma_initializer, gamma_regularizer, gamma_constraint),
             **kwargs,
         )
         self.axis, self.momentum, self.synchronized = axis, momentum, synchronized
@@ -153,7 +157,9 @@ class LayerNormalization(NormalizationLayer):
         gamma_initializer: The initializer of ``gamma``, or its name.
         beta_regularizer: The regularizer of ``beta``, or its name.
         gamma_regularizer: The regularizer of ``gamma``, or its name.
-        **kwargs: Arguments of ``Layer``; constraints are not offered.
+        beta_constraint: A projection of ``beta`` that optimizers apply, or its name.
+        gamma_constraint: A projection of ``gamma`` that optimizers apply, or its name.
+        **kwargs: Arguments of ``Layer``; ``rms_scaling`` is not offered.
     """
 
     _casts_inputs = False
@@ -168,15 +174,17 @@ class LayerNormalization(NormalizationLayer):
         gamma_initializer: Any = "ones",
         beta_regularizer: Any = None,
         gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        refuse(self, kwargs, "beta_constraint", "gamma_constraint", "rms_scaling")
+        refuse(self, kwargs, "rms_scaling")
         super().__init__(
             epsilon,
             center,
             scale,
-            (beta_initializer, beta_regularizer),
-            (gamma_initializer, gamma_regularizer),
+            (beta_initializer, beta_regularizer, beta_constraint),
+            (gamma_initializer, gamma_regularizer, gamma_constraint),
             **kwargs,
         )
         self.axis = (axis,) if isinstance(axis, int) else tuple(axis)

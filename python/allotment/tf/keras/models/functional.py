@@ -25,6 +25,8 @@ class Functional(Model, KnownEnds):
     _internal = Model._internal | {"_given", "_made", "_plan"}
     # A program may set further layers.
     _closes = False
+    # The inputs have types of their own.
+    _casts_inputs = False
 
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)

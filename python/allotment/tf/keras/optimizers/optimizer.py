@@ -17,6 +17,7 @@ from allotment.tf.keras.engine.replicas import (
     sum_over_replicas,
     synchronize_copies,
 )
+from allotment.tf.keras.engine.warnings import warn
 from allotment.tf.keras.optimizers.gradients import (
     clip_gradients,
     constrain,
@@ -86,6 +87,11 @@ class Optimizer:
         **kwargs: Any,
     ) -> None:
         refuse(self, kwargs, "use_ema", "ema_momentum", "ema_overwrite_frequency", "loss_scale_factor")
+        if kwargs.pop("decay", None) is not None:
+            warn(
+                "An optimizer takes `decay` no more, and ignores it: pass a schedule of "
+                "`keras.optimizers.schedules` as the learning rate."
+            )
         if kwargs:
             raise ValueError(f"Argument(s) not recognized: {kwargs}")
         if gradient_accumulation_steps and not gradient_accumulation_steps >= 2:
