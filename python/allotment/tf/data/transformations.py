@@ -53,10 +53,28 @@ class Rows(Iterator[Any]):
 
 
 def reordered(elements: Elements, change: Callable[[Iterator[Any]], Iterator[Any]]) -> Elements:
-    """Reorder elements, or their numbers if they are slices of tensors."""
-    return (
-        Rows(elements.tensors, change(elements.numbers)) if isinstance(elements, Rows) else change(elements)
-    )
+    """Reorder elements, or their numbers if they are slices of tensors.
+
+    ``change`` makes a generator, which is faster than a function and yields ``Failed`` in place of an error.
+    """
+    if isinstance(elements, Rows):
+        return Rows(elements.tensors, change(elements.numbers))
+    changed = change(elements)
+
+    def following() -> Any:
+        element = next(changed)
+        if type(element) is Failed:
+            raise element.error
+        return element
+
+    return Resumable(following)
+
+
+class Failed:
+    """Stands for an element that cannot be made: a generator that raised the error would end."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
 
 def batched(elements: Elements, size: int, drop_remainder: bool) -> Elements:
@@ -101,29 +119,34 @@ def shuffled(elements: Elements, size: int | None, source: Source) -> Elements:
 
 def _shuffled(elements: Iterator[Any], size: int | None, source: Source) -> Iterator[Any]:
     kept: list[Any] = []
-    draws = _draws(source)
-    at_end = False
-
-    def following() -> Any:
-        nonlocal at_end
-        while not at_end and (size is None or len(kept) < size):
-            for element in elements:
-                kept.append(element)
-                break
-            else:
-                at_end = True
-        if not kept:
-            raise StopIteration
-        index = int(next(draws) * len(kept))
-        kept[index], kept[-1] = kept[-1], kept[index]
-        return kept.pop()
-
-    return Resumable(following)
-
-
-def _draws(source: Source) -> Iterator[float]:
     while True:
-        yield from source.random(_DRAWS).tolist()
+        try:
+            for element in islice(elements, None if size is None else size - len(kept)):
+                kept.append(element)  # noqa: PERF402 - one after the other, so that an error loses none
+            break
+        except Exception as error:
+            yield Failed(error)
+    if not kept:
+        return
+    draws = _draws(source, len(kept))
+    index = next(draws)
+    yield kept[index]
+    while True:
+        try:
+            for element, drawn in zip(elements, draws, strict=False):
+                kept[index], index = element, drawn
+                yield kept[index]
+            break
+        except Exception as error:
+            yield Failed(error)
+    del kept[index]
+    for index in source.permutation(len(kept)).tolist():
+        yield kept[index]
+
+
+def _draws(source: Source, end: int) -> Iterator[int]:
+    while True:
+        yield from source.integers(end, size=_DRAWS).tolist()
 
 
 def taken(elements: Elements, most: int) -> Elements:
@@ -133,24 +156,20 @@ def taken(elements: Elements, most: int) -> Elements:
 
 def _taken(elements: Iterator[Any], most: int) -> Iterator[Any]:
     left = most
-
-    def following() -> Any:
-        nonlocal left
-        if not left:
-            raise StopIteration
-        element = next(elements)
-        left -= 1
-        return element
-
-    return Resumable(following)
+    while left:
+        try:
+            for element in islice(elements, left):
+                left -= 1
+                yield element
+            return
+        except Exception as error:
+            yield Failed(error)
 
 
 def every(elements: Elements, first: int, step: int) -> Elements:
     """Keep each ``step``-th element from number ``first`` on."""
-    return reordered(elements, lambda given: _every(given, first, step))
-
-
-def _every(elements: Iterator[Any], first: int, step: int) -> Iterator[Any]:
+    if isinstance(elements, Rows):
+        return Rows(elements.tensors, islice(elements.numbers, first, None, step))
     skipped = first
 
     def following() -> Any:
@@ -170,33 +189,28 @@ def repeated(restart: Callable[[], Elements], times: int) -> Elements:
     """Repeat a data set ``times`` times; without end if it is negative and there are elements."""
     if not times:
         return iter(())
-    first = restart()
-    if not isinstance(first, Rows):
-        return _repeated(first, restart, times)
 
-    def numbers() -> Iterator[int]:
-        again = restart()
-        assert isinstance(again, Rows)
-        return again.numbers
+    def again() -> Iterator[Any]:
+        made = restart()
+        return made.numbers if isinstance(made, Rows) else made
 
-    return Rows(first.tensors, _repeated(first.numbers, numbers, times))
+    return reordered(restart(), lambda given: _repeated(given, again, times))
 
 
 def _repeated(elements: Iterator[Any], restart: Callable[[], Iterator[Any]], times: int) -> Iterator[Any]:
     is_empty = True
-
-    def following() -> Any:
-        nonlocal elements, is_empty, times
-        while times:
+    while True:
+        try:
             for element in elements:
                 is_empty = False
-                return element
-            times = 0 if is_empty and times < 0 else times - 1
-            if times:
-                elements, is_empty = restart(), True
-        raise StopIteration
-
-    return Resumable(following)
+                yield element
+        except Exception as error:
+            yield Failed(error)
+            continue
+        times -= 1
+        if times == 0 or (times < 0 and is_empty):
+            return
+        elements, is_empty = restart(), True
 
 
 def mapped(elements: Elements, function: Callable[..., Any]) -> Elements:
