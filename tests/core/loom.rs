@@ -6,6 +6,9 @@
 //! Longer than 300 lines: every interleaving of one pool after the other, with the same few helpers.
 #![cfg(loom)]
 
+#[path = "loom/elastic.rs"]
+mod elastic;
+
 use std::time::Duration;
 
 use allotment::source::{AddressSpace, Call, Log, Recording};
