@@ -15,7 +15,7 @@ from allotment._core import format_size, one_line
 from allotment.cli.child import SIGNALLED, run
 from allotment.cli.command import BAD_INPUT, BadInput, Outcome
 from allotment.cli.files import check_distinct, check_output, locked_output
-from allotment.cli.host_figures import read_figures, summary, was_loaded
+from allotment.cli.host_figures import ProcessFigures, read_figures, summary, was_loaded
 from allotment.cli.loadable import problem_of
 
 if TYPE_CHECKING:
@@ -61,13 +61,16 @@ def run_host_program(program: Sequence[str], options: HostOptions) -> Outcome:
         pid, status = run(program, environment)
         if not was_loaded(folder, pid):
             return _not_loaded(program[0])
+        figures = read_figures(folder)
         if options.has_summary:
-            for line in summary(read_figures(folder), options.limit, options.threshold):
+            for line in summary(figures, options.limit, options.threshold):
                 _say(line)
         if status < 0:
             status = SIGNALLED - status
-        if record is not None and not _finish(record, earlier, options):
-            status = status or BAD_INPUT
+        if record is not None:
+            is_recorded = _say_unrecorded(record, figures, options)
+            if not _finish(record, earlier, options, figures) or not is_recorded:
+                status = status or BAD_INPUT
     return Outcome("", status)
 
 
@@ -160,7 +163,23 @@ def _files_at(record: str) -> list[str]:
     return host_files(record)
 
 
-def _finish(record: str, earlier: Sequence[str], options: HostOptions) -> bool:
+def _say_unrecorded(record: str, figures: Sequence[ProcessFigures], options: HostOptions) -> bool:
+    """Print which processes could not write all of their events; return whether there are none."""
+    cut = [one for one in figures if one.unrecorded]
+    # Not for runs without a trace, which start sooner so.
+    from allotment.trace.blocks import counted
+
+    # The processes have named the error themselves.
+    what = record if options.output is not None else f"the record of {options.timeline}"
+    for one in cut:
+        events = counted(one.unrecorded, "event")
+        _say(f"{what}: lacks the last {events} of {one.name} ({one.pid}): its record ended early")
+    return not cut
+
+
+def _finish(
+    record: str, earlier: Sequence[str], options: HostOptions, figures: Sequence[ProcessFigures]
+) -> bool:
     """Turn the journals into traces, and write the table; return whether all files were written.
 
     ``earlier`` are the files that were there before the program ran: other runs' traces.
@@ -182,8 +201,10 @@ def _finish(record: str, earlier: Sequence[str], options: HostOptions) -> bool:
         return is_written
     if not journals:
         kept = "; the file that was there is kept" if record in earlier else ""
-        block = format_size(options.threshold)
-        _say(f"{record} was not written: no process had a block of {block} or more{kept}")
+        reason = f"no process had a block of {format_size(options.threshold)} or more"
+        if any(one.unrecorded for one in figures):
+            reason = "no process could begin its record"
+        _say(f"{record} was not written: {reason}{kept}")
     for number, journal in enumerate(journals):
         # If there was a file, the first journal has another name, and replaces the file now.
         replaces = number == 0 and record in earlier

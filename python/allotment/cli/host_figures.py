@@ -9,7 +9,7 @@ from allotment._core import format_size, one_line
 
 # As `rust/preload/src/statistics.rs` writes them.
 _MAGIC: Final = b"allotment host 1"
-_LAYOUT: Final = struct.Struct("=16s16s6Q")
+_LAYOUT: Final = struct.Struct("=16s16s7Q")
 
 #: What stands for a request of more bytes than 64 bits can say.
 _MOST: Final = (1 << 64) - 1
@@ -34,6 +34,8 @@ class ProcessFigures:
     first_refused: int
     #: The most memory of pages, free ones included.
     peak_committed: int
+    #: Number of events that are not in the record, as its file could not be made or written any further.
+    unrecorded: int
 
     def sentence(self, limit: int | None) -> str:
         """Return the figures as text without a full stop."""

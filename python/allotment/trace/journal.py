@@ -55,6 +55,10 @@ class Events:
     behind_ms: int = 0
     #: The process of a recording that was not ended, 0 if the file does not say.
     pid: int = 0
+    #: The system's number of the error for which the file could not be written any further, 0 for none; and the number
+    #: of events from then on, 0 if the file does not say.
+    error: int = 0
+    unwritten: int = 0
 
     @property
     def live_before(self) -> int:
@@ -76,6 +80,7 @@ def read_journal(content: bytes) -> Events:
         ValueError: A block is damaged; the text names the byte where it starts.
     """
     parts, tags, pools, lost, facts = [], list[str](), dict[int, str](), 0, dict[str, Any]()
+    error: object = 0
     at = len(MAGIC)
     while len(content) - at >= _LENGTH.size:
         (length,) = _LENGTH.unpack_from(content, at)
@@ -90,7 +95,8 @@ def read_journal(content: bytes) -> Events:
         pools |= {int(number): name for number, name in facts["pools"].items()}
         lost = facts["lost"]
         at = end
-    behind, pid = (facts.get(key) for key in ("behind_ms", "pid"))
+        error = facts.get("error") or error
+    behind, pid, unwritten = (facts.get(key) for key in ("behind_ms", "pid", "unwritten"))
     return Events(
         unpack(b"".join(parts)),
         tags,
@@ -99,6 +105,8 @@ def read_journal(content: bytes) -> Events:
         ended=facts.get("ended") is True,
         behind_ms=behind if isinstance(behind, int) else 0,
         pid=pid if isinstance(pid, int) else 0,
+        error=error if isinstance(error, int) else 0,
+        unwritten=unwritten if isinstance(unwritten, int) else 0,
     )
 
 
@@ -112,12 +120,25 @@ def empty_journal() -> bytes:
 def running_process(path: str) -> int | None:
     """Return the process that goes on writing a recording; ``None`` if it has ended, or the file is no journal."""
     try:
-        with open(path, "rb") as file:
-            content = file.read()
-        pid = read_journal(content).pid if content.startswith(MAGIC) else 0
+        events = read_journal_of(path)
     except (OSError, ValueError):
         return None
-    return pid if pid > 0 and is_running(pid) else None
+    if events is None or events.error:
+        return None
+    return events.pid if events.pid > 0 and is_running(events.pid) else None
+
+
+def read_journal_of(path: str) -> Events | None:
+    """Return what a journal has; ``None`` if the file is none.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: A block is damaged.
+    """
+    with open(path, "rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            return None
+        return read_journal(MAGIC + file.read())
 
 
 def is_running(pid: int) -> bool:

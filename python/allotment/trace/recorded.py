@@ -1,5 +1,6 @@
 """Makes programs of recorded events: one for each pool."""
 
+import os
 from collections.abc import Iterator
 
 from allotment.trace.blocks import BlockEvents, counted
@@ -35,7 +36,9 @@ def _program(path: str, events: Events, number: int) -> Columns:
     if events.lost:
         dropped = counted(events.lost, "event", "was dropped", "were dropped")
         missing.append(f"{dropped}, as the buffer of the recording was full")
-    if not events.ended:
+    if events.error:
+        missing.append(cut_short(events))
+    elif not events.ended:
         said = "the recording was not ended: the process was killed, or still runs"
         if events.behind_ms:
             said += f"; events of its last {events.behind_ms / 1000:g} s may be missing"
@@ -81,3 +84,11 @@ def _rows(events: Events, number: int) -> Iterator[tuple[int, int, int, int, int
     tag = np.where((rows["tag"] >= 0) & (rows["tag"] < len(events.tags)), rows["tag"], -1)
     columns = (rows["op"], rows["id"], rows["size"], tag, rows["t_ns"], rows["thread"])
     return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def cut_short(events: Events) -> str:
+    """Return a sentence on a recording whose file could not be written any further."""
+    said = f"its file could not be written any further: {os.strerror(events.error)}"
+    if events.unwritten:
+        return f"{said}; {counted(events.unwritten, 'event', 'is missing', 'are missing')} from then on"
+    return f"{said}; the events from then on are missing"

@@ -131,6 +131,7 @@ def write_events(path: str, events: Events) -> None:
         "events": len(kept),
         "lost": events.lost,
         "live_before": events.live_before,
+        **({"error": events.error, "unwritten": events.unwritten} if events.error else {}),
     }
     members = {
         "header": np.array(json.dumps(facts)),

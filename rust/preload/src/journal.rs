@@ -2,12 +2,16 @@
 //!
 //! The file is mapped, so that an event costs no system call and none is lost when the process is killed. Its blocks have
 //! texts of a fixed length, in which the number of rows is set after each row. The file is longer than what is written:
-//! zeros follow.
+//! zeros follow. Where it cannot become longer, the record ends, and the last text tells the error and how many events came
+//! after it.
 //!
 //! No descriptor stays open: programs close those that they do not know. To lengthen the file it is opened again.
+//!
+//! Longer than 300 lines: one mapped file, and all of its unsafe code.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -17,15 +21,21 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{new_file, report, statistics};
+use crate::statistics::{self, Figure};
+use crate::{new_file, report};
 
 const MAGIC: &[u8] = b"allotment events 1\n";
 const ROW_BYTES: usize = 40;
 
 /// Rows of a block: their number has eight digits.
 const MAX_ROWS: usize = 50_000_000;
-/// The digits of the number of rows, which are written by one store.
+/// The most events after the end of the record that are counted, as a number of eight digits.
+const MAX_UNWRITTEN: usize = 99_999_999;
+/// The digits of a number that changes, which are written by one store.
 const DIGITS: usize = 8;
+
+/// The most bytes of the text of a block, with its length.
+const TEXT_BYTES: usize = 320;
 
 /// Bytes by which the file grows at first, and the most; twice as many each time.
 const MIN_GROWTH: usize = 1 << 20;
@@ -50,6 +60,10 @@ struct Journal {
     next: usize,
     count_at: usize,
     rows: usize,
+    /// The positions of two numbers of the block: events after the end of the record, and the error that ended it.
+    unwritten_at: usize,
+    error_at: usize,
+    unwritten: usize,
     start: u64,
     /// The blocks that were in use when the journal began, by number: some of them have an event of their allocation yet
     /// to come, from threads that were just there.
@@ -63,8 +77,8 @@ enum State {
     /// There is none yet in this process.
     NotBegun,
     Open(Journal),
-    /// There is none, or it ended because the file could not be lengthened.
-    Ended,
+    /// There is none, or it ended because the file could not be lengthened: the events from then on are counted in it.
+    Ended(Option<Journal>),
 }
 
 static STATE: Mutex<State> = Mutex::new(State::NotBegun);
@@ -80,35 +94,41 @@ pub(crate) fn add(
 ) {
     let mut state = lock();
     if let State::NotBegun = *state {
-        let begun = Journal::begin(path, start).and_then(|mut journal| {
-            for (id, bytes) in live() {
-                journal.push(Event::Allocated, id, bytes)?;
-                journal.first.insert(id);
-            }
-            Ok(journal)
-        });
-        match begun {
-            Ok(journal) => *state = State::Open(journal),
-            Err(error) => end(&mut state, path, &error),
-        }
+        *state = match Journal::begin(path, start) {
+            Ok(mut journal) => match journal.add_first(live()) {
+                Ok(()) => State::Open(journal),
+                Err(error) => ended(Some(journal), path, &error),
+            },
+            Err(error) => ended(None, path, &error),
+        };
     }
-    if let State::Open(journal) = &mut *state
-        && let Err(error) = journal.add(event, id, bytes)
-    {
+    if let State::Open(journal) = &mut *state {
+        let Err(error) = journal.add(event, id, bytes) else { return };
+        let State::Open(journal) = std::mem::replace(&mut *state, State::NotBegun) else { return };
         let path = journal.path.clone();
-        end(&mut state, &path, &error);
+        *state = ended(Some(journal), &path, &error);
+    }
+    if let State::Ended(journal) = &mut *state {
+        statistics::add(Figure::Unrecorded, 1);
+        if let Some(journal) = journal {
+            journal.count_unwritten();
+        }
     }
 }
 
-fn end(state: &mut State, path: &Path, error: &io::Error) {
-    *state = State::Ended;
+fn ended(mut journal: Option<Journal>, path: &Path, error: &io::Error) -> State {
+    if let Some(journal) = &mut journal {
+        journal.set_error(error);
+    }
     report::print(&format!("{}: the record ends here: {error}", path.display()));
+    State::Ended(journal)
 }
 
 /// In a forked child: the journal is the parent's. The child begins its own with its next event.
 pub(crate) fn leave_to_parent() {
     // The mapping goes, too, so that nothing can be written to it.
-    if let State::Open(journal) = std::mem::replace(&mut *lock(), State::NotBegun) {
+    let before = std::mem::replace(&mut *lock(), State::NotBegun);
+    if let State::Open(journal) | State::Ended(Some(journal)) = before {
         journal.unmap();
     }
 }
@@ -137,6 +157,17 @@ fn thread() -> u32 {
     NUMBER.get()
 }
 
+/// Adds the number 0 to a text that begins at a position of the file, with blanks before it so that its digits are at a
+/// multiple of 8; returns the place of the digits in the text.
+fn add_number(text: &mut String, start: usize) -> usize {
+    while !(start + text.len()).is_multiple_of(8) {
+        text.push(' ');
+    }
+    let at = text.len();
+    let _ = write!(text, "{:DIGITS$}", 0);
+    at
+}
+
 impl Journal {
     /// Makes the file: the first of `path`, `path.PID`, `path.PID.2`, `path.PID.3`, ... that is not there.
     fn begin(path: &Path, start: u64) -> io::Result<Self> {
@@ -161,13 +192,29 @@ impl Journal {
             next: 0,
             count_at: 0,
             rows: 0,
+            unwritten_at: 0,
+            error_at: 0,
+            unwritten: 0,
             start,
             first: HashSet::new(),
         };
-        journal.lengthen(&file)?;
+        if let Err(error) = journal.lengthen(&file) {
+            // An empty file would pass for a record without events.
+            let _ = fs::remove_file(&journal.path);
+            return Err(error);
+        }
         journal.write(MAGIC);
         journal.begin_block();
         Ok(journal)
+    }
+
+    /// Appends the blocks that are in use when the journal begins.
+    fn add_first(&mut self, live: Vec<(u64, u64)>) -> io::Result<()> {
+        for (id, bytes) in live {
+            self.push(Event::Allocated, id, bytes)?;
+            self.first.insert(id);
+        }
+        Ok(())
     }
 
     /// Appends an event, unless it is the allocation of a block that the journal began with.
@@ -182,7 +229,7 @@ impl Journal {
     /// Appends a row, and then counts it.
     fn push(&mut self, event: Event, id: u64, bytes: u64) -> io::Result<()> {
         // A row, and the text of the next block.
-        if self.next + ROW_BYTES + 256 > self.mapped {
+        if self.next + ROW_BYTES + TEXT_BYTES > self.mapped {
             let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
             let about = file.metadata()?;
             if (about.dev(), about.ino()) != self.identity {
@@ -205,7 +252,7 @@ impl Journal {
         }
         self.write(&row);
         self.rows += 1;
-        self.set_count();
+        self.set_number(self.count_at, self.rows);
         Ok(())
     }
 
@@ -216,14 +263,14 @@ impl Journal {
         let name: String =
             name.chars().filter(|&one| one.is_ascii_graphic() && !"\"\\".contains(one)).collect();
         let pool = format!("{name} ({})", process::id());
-        let head = "{\"rows\":";
-        let padding = (self.next + 4 + head.len()).next_multiple_of(8) - (self.next + 4 + head.len());
-        let text = format!(
-            "{head}{}{:DIGITS$},\"tags\":[],\"pools\":{{\"1\":\"{pool}\"}},\"lost\":0}}",
-            " ".repeat(padding),
-            0
-        );
-        self.count_at = self.next + 4 + head.len() + padding;
+        let start = self.next + 4;
+        let mut text = String::from("{\"rows\":");
+        self.count_at = start + add_number(&mut text, start);
+        let _ = write!(text, ",\"tags\":[],\"pools\":{{\"1\":\"{pool}\"}},\"lost\":0,\"unwritten\":");
+        self.unwritten_at = start + add_number(&mut text, start);
+        text.push_str(",\"error\":");
+        self.error_at = start + add_number(&mut text, start);
+        text.push('}');
         self.rows = 0;
         let length = u32::try_from(text.len()).unwrap_or(0);
         // The length last: a reader takes 0 as the end.
@@ -240,10 +287,22 @@ impl Journal {
         self.next += content.len();
     }
 
-    /// Sets the number of rows of the block, by one store: a reader sees the old number or the new one.
-    fn set_count(&mut self) {
+    /// Counts an event that comes after the end of the record.
+    fn count_unwritten(&mut self) {
+        self.unwritten = (self.unwritten + 1).min(MAX_UNWRITTEN);
+        self.set_number(self.unwritten_at, self.unwritten);
+    }
+
+    /// Notes why the record ended.
+    fn set_error(&self, error: &io::Error) {
+        let number = error.raw_os_error().unwrap_or(libc::EIO);
+        self.set_number(self.error_at, usize::try_from(number).unwrap_or(0));
+    }
+
+    /// Sets a number in the text of the block, by one store: a reader sees the old number or the new one.
+    fn set_number(&self, at: usize, number: usize) {
         let mut digits = [b' '; DIGITS];
-        let mut rest = self.rows;
+        let mut rest = number;
         for digit in digits.iter_mut().rev() {
             *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
             rest /= 10;
@@ -253,7 +312,7 @@ impl Journal {
         }
         // SAFETY: the mapping starts at a page, and the digits are at a multiple of 8 in it.
         #[expect(clippy::cast_ptr_alignment, reason = "a multiple of 8")]
-        let place = unsafe { &*self.map.add(self.count_at).cast::<AtomicU64>() };
+        let place = unsafe { &*self.map.add(at).cast::<AtomicU64>() };
         place.store(u64::from_ne_bytes(digits), Ordering::Release);
     }
 

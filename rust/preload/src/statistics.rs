@@ -37,9 +37,11 @@ pub(crate) enum Figure {
     FirstRefused,
     /// The most bytes of pages that had memory, free ones included.
     PeakCommitted,
+    /// Events that are not in the record, as its file could not be made or written any further.
+    Unrecorded,
 }
 
-const FIGURES: usize = 6;
+const FIGURES: usize = 7;
 
 /// The figures before there is a file, and where there can be none.
 static WITHOUT_FILE: [AtomicU64; FIGURES] = [const { AtomicU64::new(0) }; FIGURES];

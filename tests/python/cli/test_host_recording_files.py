@@ -1,5 +1,6 @@
 """``allotment record --host`` and ``run -o``: which files there are, before, during and after a run."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -119,3 +120,50 @@ def test_a_lock_that_a_killed_run_has_left_is_taken_over(tmp_path: Path) -> None
     done = record(tmp_path / "t.npz", "c.malloc(10_000_001)")
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.iterdir()) == [tmp_path / "t.npz"]
+
+
+#: Runs a program whose files have at most 128 blocks of 512 bytes, which stands for a full disk.
+FULL = ("sh", "-c", "trap '' XFSZ; ulimit -f 128; exec \"$@\"", "sh")
+
+#: Pairs of events, of which a file with room for 30,000 events lacks the most.
+PAIRS = 60_000
+
+
+def test_a_record_that_fills_the_disk_tells_how_many_events_it_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "t.npz"
+    program = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+for _ in range({PAIRS}): c.free(c.malloc(10_000_001))
+"""
+    done = record(path, program)
+    assert done.returncode == 2
+    first, second = done.stderr.splitlines()
+    assert "t.npz: the record ends here: File too large" in first
+    lacks = re.search(r"t.npz: lacks the last (\d+) events of python", second)
+    assert lacks is not None
+    columns = read_columns(path)
+    own = len(own_events(path))
+    assert 0 < own < 2 * PAIRS <= own + int(lacks[1])
+    assert columns.origin.missing == (
+        f"its file could not be written any further: File too large; {lacks[1]} events are missing from then on",
+    )
+    # The file of a process that is killed says so, too.
+    other = tmp_path / "killed.npz"
+    done = record(other, f"{program}os.kill(os.getpid(), signal.SIGKILL)")
+    assert done.returncode == 128 + 9
+    assert "from then on" in read_columns(other).origin.missing[0]
+
+
+@pytest.mark.parametrize("option", ["-o", "--timeline"])
+def test_a_record_that_cannot_begin_is_status_2_and_leaves_no_file(tmp_path: Path, option: str) -> None:
+    path = tmp_path / "t.out"
+    program = f"{FUNCTIONS}\nfor _ in range(100): c.free(c.malloc(10_000_001))"
+    options = ("--limit", "1GiB", "--quiet", option, path)
+    done = allotment("run", *options, "--", *FULL, sys.executable, "-c", program)
+    assert done.returncode == 2
+    assert "the record ends here: File too large" in done.stderr
+    assert re.search(r"lacks the last \d{3} events of python", done.stderr)
+    if option == "-o":
+        assert f"{path} was not written: no process could begin its record" in done.stderr
+        assert list(tmp_path.iterdir()) == []

@@ -119,7 +119,15 @@ def _recorded(archive: Archive, header: dict[str, Any], *columns: "memoryview[in
     places = np.asarray(at)
     if len(places) and not 0 <= places.min() <= places.max() <= len(rows):
         raise archive.fault("column refused_at: names an event that is not there")
-    events = Events(np.insert(rows, places, refusals), _tags(archive), dict(enumerate(map(str, names))), lost)
+    error, unwritten = (header.get(name, 0) for name in ("error", "unwritten"))
+    events = Events(
+        np.insert(rows, places, refusals),
+        _tags(archive),
+        dict(enumerate(map(str, names))),
+        lost,
+        error=error if type(error) is int else 0,
+        unwritten=unwritten if type(unwritten) is int else 0,
+    )
     return programs(archive.path, events)
 
 
