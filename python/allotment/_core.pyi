@@ -890,7 +890,7 @@ class Pool:
 
         Raises:
             OSError: The file cannot be written.
-            ValueError: An argument is out of range.
+            ValueError: An argument is out of range, or another recording of this process writes the file.
         """
     @property
     def recording(self) -> Recording | None:
@@ -1100,7 +1100,7 @@ class EventLog:
         """
     @property
     def lost(self) -> int:
-        """Number of events that a full buffer dropped."""
+        """Number of events that a full buffer dropped, or that could not be written."""
     @property
     def refused(self) -> int:
         """Number of requests that were refused so far."""

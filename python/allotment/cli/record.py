@@ -8,10 +8,11 @@ import click
 
 from allotment._core import one_line
 from allotment.cli.child import SIGNALLED, run
-from allotment.cli.command import Outcome
+from allotment.cli.command import BAD_INPUT, Outcome
 from allotment.cli.files import check_output, locked_output
 from allotment.trace.host import host_files
-from allotment.trace.journal import running_process
+from allotment.trace.journal import read_journal_of, running_process
+from allotment.trace.recorded import cut_short
 
 
 def record_program(
@@ -44,9 +45,25 @@ def record_program(
         if not os.path.exists(record):
             kept = "; the file that was there is kept" if earlier else ""
             _say(f"{output} was not written: the program made no pool{kept}")
-        elif earlier:
-            _rename(record, output)
+        else:
+            cut = [name for name in host_files(record) if _is_cut_short(name)]
+            if cut:
+                status = status or BAD_INPUT
+            if earlier:
+                _rename(record, output)
     return Outcome("", status if status >= 0 else SIGNALLED - status)
+
+
+def _is_cut_short(path: str) -> bool:
+    """Return whether a recording could not be written in full, and say so."""
+    try:
+        events = read_journal_of(path)
+    except (OSError, ValueError):
+        return False
+    if events is None or not events.error:
+        return False
+    _say(f"{path}: {cut_short(events)}")
+    return True
 
 
 def _free_name(path: str) -> str:

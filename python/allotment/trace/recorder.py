@@ -1,6 +1,7 @@
 """Recordings of pools while a program runs."""
 
 import atexit
+import errno
 import itertools
 import os
 import sys
@@ -40,6 +41,8 @@ class Recording:
         self._log = log
         self._path = file
         self._on_oom = on_oom
+        #: The file that the recording writes, with symbolic links resolved.
+        self._output = os.path.realpath(output) if (output := file or on_oom) is not None else None
         #: The file that receives the ring at the end, unless a refusal wrote it.
         self._at_end = at_end
         self._process = os.getpid()
@@ -47,6 +50,8 @@ class Recording:
         self._ended = False
         self._failure: OSError | None = None
         self._thread: threading.Thread | None = None
+        if output is not None:
+            _check_output(output)
         if file is not None:
             log.write_journal(file, round(1000 * _PERIOD))
         elif on_oom is not None:
@@ -66,7 +71,10 @@ class Recording:
 
     @property
     def lost(self) -> int:
-        """Number of events that were dropped: by a ring the oldest ones, with a file those that came too fast."""
+        """Number of events that are missing: of a ring the oldest ones, of a file those that came too fast.
+
+        A file that could not be written any further lacks those from then on, too.
+        """
         return self._log.lost
 
     @property
@@ -177,7 +185,7 @@ def record(
 
     Raises:
         OSError: The file cannot be written.
-        ValueError: An argument is out of range.
+        ValueError: An argument is out of range, or another recording of this process writes the file.
     """
     log, recording = _new(file, events, on_oom, stacks)
     log.start_all()
@@ -221,6 +229,9 @@ def record_process(file: str, *, events: int | None = None, stacks: int = 0) -> 
 def _make_file(path: str) -> str:
     """Make the first of ``path``, ``path.PID``, ``path.PID.2``, ... that is not there; return its name."""
     own = f"{path}.{os.getpid()}"
+    if os.path.exists(path) and not os.path.isfile(path):
+        # Not /dev/full.PID or FOLDER.PID: the path is a mistake.
+        raise OSError(errno.EINVAL, "not the path of a regular file, which ALLOTMENT_RECORD must be", path)
     for name in itertools.chain([path, own], (f"{own}.{number}" for number in itertools.count(2))):
         try:
             with open(name, "xb") as file:
@@ -250,7 +261,39 @@ def _new(
     return log, Recording(log, path, dump)
 
 
+def _check_output(path: str) -> None:
+    """Check that a recording can write a file, before there are events.
+
+    Raises:
+        OSError: It cannot.
+        ValueError: Another recording of this process writes it.
+    """
+    target = os.path.realpath(path)
+    if any(one._output == target and one._process == os.getpid() for one in list(_running)):
+        raise ValueError(
+            f"{path}: another recording of this process writes this file: stop that one first, or name another file"
+        )
+    number = 0
+    if os.path.isdir(target):
+        number = errno.EISDIR
+    elif os.path.exists(target) and not os.path.isfile(target):
+        raise OSError(errno.EINVAL, "not the path of a regular file", path)
+    elif not os.path.isdir(folder := os.path.dirname(target)):
+        number = errno.ENOTDIR if os.path.exists(folder) else errno.ENOENT
+    elif not os.access(target if os.path.exists(target) else folder, os.W_OK):
+        number = errno.EACCES
+    if number:
+        raise OSError(number, os.strerror(number), path)
+
+
 @atexit.register
 def _stop_all() -> None:
     for recording in list(_running):
-        recording.stop()
+        try:
+            recording.stop()
+        except OSError as error:
+            # The others are stopped all the same. An exception would be shown as ignored, with a traceback.
+            print(
+                f"allotment: {recording._output}: was not written in full: {error.strerror or error}",
+                file=sys.stderr,
+            )

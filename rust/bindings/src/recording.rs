@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use allotment::{EventKind, EventLog as CoreLog, Keep, PoolEvent, RecentEvents};
@@ -42,6 +43,8 @@ struct Log {
     /// Number of frames of Python's stack that events have as their tag, 0 for none.
     frames: usize,
     state: Mutex<State>,
+    /// Number of events that were taken for the file and could not be written.
+    unwritten: AtomicU64,
     /// Taken before `state`, and without the interpreter's lock.
     file: Mutex<LogFile>,
 }
@@ -49,6 +52,8 @@ struct Log {
 #[derive(Default)]
 struct LogFile {
     sink: Sink,
+    /// The file's name, for errors.
+    path: Option<PathBuf>,
     /// Why a refusal could not be written, for the next caller that can be told.
     failure: Option<io::Error>,
 }
@@ -100,9 +105,16 @@ impl Log {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn add_unwritten(&self, events: usize) {
+        self.unwritten.fetch_add(events as u64, Ordering::Relaxed);
+    }
+
     /// Sets the file, and has it written at each refusal.
-    fn set_file(self: &Arc<Self>, sink: Sink) {
-        self.file().sink = sink;
+    fn set_file(self: &Arc<Self>, path: PathBuf, sink: Sink) {
+        {
+            let file = &mut *self.file();
+            (file.path, file.sink) = (Some(path), sink);
+        }
         let log = Arc::downgrade(self);
         self.events.on_refusal(move || {
             if let Some(log) = log.upgrade() {
@@ -223,7 +235,13 @@ impl EventLog {
             }
         };
         let events = CoreLog::new(events, keep);
-        Ok(Self(Arc::new(Log { events, frames: stacks, state: Mutex::default(), file: Mutex::default() })))
+        Ok(Self(Arc::new(Log {
+            events,
+            frames: stacks,
+            state: Mutex::default(),
+            file: Mutex::default(),
+            unwritten: AtomicU64::new(0),
+        })))
     }
 
     /// Record a pool from now on: first its live allocations, by address.
@@ -273,14 +291,15 @@ impl EventLog {
     ///     OSError: The file cannot be written.
     fn write_journal(&self, py: Python<'_>, path: PathBuf, behind: u32) -> PyResult<()> {
         let created = detach(py, || {
-            Journal::create(&path, behind).map(|journal| self.0.set_file(Sink::Journal(journal)))
+            Journal::create(&path, behind)
+                .map(|journal| self.0.set_file(path.clone(), Sink::Journal(journal)))
         });
         created.map_err(|error| os_error(py, &error, Some(path)))
     }
 
     /// Have each refusal write a journal of the events in the buffer.
     fn write_at_refusal(&self, py: Python<'_>, path: PathBuf) {
-        detach(py, || self.0.set_file(Sink::AtRefusal(RefusalFile::new(path))));
+        detach(py, || self.0.set_file(path.clone(), Sink::AtRefusal(RefusalFile::new(path))));
     }
 
     /// Write what the file lacks.
@@ -291,9 +310,9 @@ impl EventLog {
         detach(py, || {
             let file = &mut *self.0.file();
             let flushed = file.sink.flush(&self.0);
-            file.failure.take().map_or(flushed, Err)
+            file.failure.take().map_or(flushed, Err).map_err(|error| (error, file.path.clone()))
         })
-        .map_err(|error| os_error(py, &error, None))
+        .map_err(|(error, path)| os_error(py, &error, path))
     }
 
     /// Write what the file lacks, and write no more to it.
@@ -312,10 +331,10 @@ impl EventLog {
         PyBytes::new(py, &packed)
     }
 
-    /// Number of events that a full buffer dropped.
+    /// Number of events that a full buffer dropped, or that could not be written.
     #[getter]
     fn lost(&self) -> u64 {
-        self.0.events.lost()
+        self.0.events.lost() + self.0.unwritten.load(Ordering::Relaxed)
     }
 
     /// Number of requests that were refused so far.

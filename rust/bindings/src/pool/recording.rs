@@ -40,7 +40,7 @@ impl Pool {
     ///
     /// Raises:
     ///     OSError: The file cannot be written.
-    ///     ValueError: An argument is out of range.
+    ///     ValueError: An argument is out of range, or another recording of this process writes the file.
     #[pyo3(signature = (file = None, *, events = None, on_oom = None, stacks = 0),
         text_signature = "($self, file=None, *, events=65536, on_oom=None, stacks=0)")]
     fn record<'py>(

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +15,15 @@ use super::{Log, ROW_BYTES};
 
 const MAGIC: &[u8] = b"allotment events 1\n";
 
+/// Bytes before the text of a block.
+const LENGTH_BYTES: usize = 4;
+
+/// Digits of the number of the error that ended a journal, 0 for none.
+const ERROR_DIGITS: usize = 6;
+
+/// The number of an error that the system has not given one: `EIO`.
+const ERROR_OF_DEVICE: i32 = 5;
+
 /// A program that is refused again and again waits for its file for at most one part in so many of its time.
 const SHARE: u32 = 10;
 
@@ -25,6 +34,8 @@ pub(super) enum Sink {
     None,
     Journal(Journal),
     AtRefusal(RefusalFile),
+    /// A journal that could not be written any further: events from then on are counted as lost.
+    Failed,
 }
 
 /// A file that every event is appended to.
@@ -34,6 +45,10 @@ pub(super) struct Journal {
     behind: u32,
     /// The number of tags in it.
     tags: usize,
+    /// Bytes of its whole blocks.
+    length: u64,
+    /// Where the number of the error is that ended it.
+    error_at: u64,
 }
 
 /// A file that receives all events of a log after a refusal.
@@ -48,9 +63,31 @@ pub(super) struct RefusalFile {
 impl Journal {
     pub(super) fn create(path: &Path, behind: u32) -> io::Result<Self> {
         let mut file = File::create(path)?;
-        // Readers learn of the process before there are events.
-        file.write_all(&[MAGIC, &block(&[], &[], &BTreeMap::new(), 0, Some(behind))].concat())?;
-        Ok(Self { file, behind, tags: 0 })
+        // Readers learn of the process before there are events. A full disk takes no new block, but lets the number of the
+        // error be changed.
+        let facts = facts(0, &[], &BTreeMap::new(), 0, Some(behind));
+        let before = format!("{},\"error\":", facts.strip_suffix('}').unwrap_or(&facts));
+        let first = [MAGIC, &block(&format!("{before}{:ERROR_DIGITS$}}}", 0), &[])].concat();
+        file.write_all(&first)?;
+        let error_at = (MAGIC.len() + LENGTH_BYTES + before.len()) as u64;
+        Ok(Self { file, behind, tags: 0, length: first.len() as u64, error_at })
+    }
+
+    /// Appends a block; returns the number of its rows that are in the file, and why not all are. A reader takes the whole
+    /// rows of a last block that is cut off.
+    fn append(&mut self, facts: &str, rows: &[u8]) -> (usize, io::Result<()>) {
+        let block = block(facts, rows);
+        let Err(error) = self.file.write_all(&block) else {
+            self.length += block.len() as u64;
+            return (rows.len() / ROW_BYTES, Ok(()));
+        };
+        let before = self.length + (block.len() - rows.len()) as u64;
+        let written = self.file.metadata().map_or(0, |file| file.len()).saturating_sub(before);
+        let number = error.raw_os_error().unwrap_or(ERROR_OF_DEVICE);
+        // The caller has an error already.
+        let _ = self.file.seek(SeekFrom::Start(self.error_at));
+        let _ = self.file.write_all(format!("{number:ERROR_DIGITS$}").as_bytes());
+        (usize::try_from(written).unwrap_or(0) / ROW_BYTES, Err(error))
     }
 }
 
@@ -76,9 +113,13 @@ impl Sink {
             Self::None => Ok(()),
             Self::Journal(journal) => append_events(journal, log),
             Self::AtRefusal(file) => write_refused(file, log),
+            Self::Failed => {
+                log.add_unwritten(log.events.take().len());
+                Ok(())
+            }
         };
         if written.is_err() {
-            *self = Self::None;
+            *self = if matches!(self, Self::Journal(_)) { Self::Failed } else { Self::None };
         }
         written
     }
@@ -101,9 +142,12 @@ fn append_events(journal: &mut Journal, log: &Log) -> io::Result<()> {
         return Ok(());
     }
     let (tags, pools) = log.texts(journal.tags);
-    journal.file.write_all(&block(&rows, &tags, &pools, log.events.lost(), Some(journal.behind)))?;
+    let events = rows.len() / ROW_BYTES;
+    let facts = facts(events, &tags, &pools, log.events.lost(), Some(journal.behind));
+    let (written, result) = journal.append(&facts, &rows);
+    log.add_unwritten(events.saturating_sub(written));
     journal.tags += tags.len();
-    Ok(())
+    result
 }
 
 fn write_refused(file: &mut RefusalFile, log: &Log) -> io::Result<()> {
@@ -116,24 +160,24 @@ fn write_refused(file: &mut RefusalFile, log: &Log) -> io::Result<()> {
     file.refused = refused;
     let rows = log.pack_recent();
     let (tags, pools) = log.texts(0);
-    let content = block(&rows, &tags, &pools, log.events.lost(), None);
+    let content = block(&facts(rows.len() / ROW_BYTES, &tags, &pools, log.events.lost(), None), &rows);
     replace(&file.path, &[MAGIC, &content].concat())?;
     file.took = start.elapsed();
     file.ended = Some(Instant::now());
     Ok(())
 }
 
-/// Returns a block of a journal. `behind` are the milliseconds by which the file may be behind the program, `None` if it is
-/// whole and none will follow.
-fn block(
-    rows: &[u8],
+/// Returns the text of a block of a journal. `behind` are the milliseconds by which the file may be behind the program,
+/// `None` if it is whole and none will follow.
+fn facts(
+    rows: usize,
     tags: &[String],
     pools: &BTreeMap<u64, String>,
     lost: u64,
     behind: Option<u32>,
-) -> Vec<u8> {
+) -> String {
     let facts = json!({
-        "rows": rows.len() / ROW_BYTES,
+        "rows": rows,
         "tags": tags,
         "pools": pools,
         "lost": lost,
@@ -141,9 +185,13 @@ fn block(
         "behind_ms": behind,
         "ended": behind.is_none(),
     });
-    let text = facts.to_string();
-    let length = u32::try_from(text.len()).unwrap_or(0);
-    [&length.to_le_bytes()[..], text.as_bytes(), rows].concat()
+    facts.to_string()
+}
+
+/// Returns a block of a journal.
+fn block(facts: &str, rows: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(facts.len()).unwrap_or(0);
+    [&length.to_le_bytes()[..], facts.as_bytes(), rows].concat()
 }
 
 /// Writes a file under a new name beside `path`, then renames it, as `python/allotment/trace/files.py` does.

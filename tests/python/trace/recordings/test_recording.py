@@ -213,13 +213,6 @@ def test_a_file_that_cannot_be_written_is_an_error_and_nothing_is_recorded(tmp_p
         recording.columns()
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_disk_ends_the_recording_with_its_error() -> None:
-    pool = Pool("1MiB", source="address-space")
-    with pytest.raises(OSError, match="No space left"):
-        pool.record("/dev/full")
-
-
 # --- writing traces
 
 

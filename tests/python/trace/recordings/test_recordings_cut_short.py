@@ -107,11 +107,14 @@ def test_a_refusal_that_cannot_be_written_is_an_error_at_the_end(tmp_path: Path)
 
 def test_a_refusal_into_a_folder_that_is_gone_is_an_error_at_the_end(tmp_path: Path) -> None:
     pool = Pool("1MiB", growth=False, source="address-space")
+    (tmp_path / "none").mkdir()
     recording = pool.record(on_oom=tmp_path / "none" / "oom")
+    (tmp_path / "none").rmdir()
     with pytest.raises(allotment.OutOfMemoryError):
         pool.malloc(2 << 20)
-    with pytest.raises(FileNotFoundError, match="No such file or directory"):
+    with pytest.raises(FileNotFoundError, match="No such file or directory") as caught:
         recording.stop()
+    assert caught.value.filename == str(tmp_path / "none" / "oom")
 
 
 FORKS = {

@@ -149,7 +149,9 @@ impl EventLog {
         }
         batches.lost += self.excess(unread.iter().map(Unread::len).sum());
         if self.0.keep == Keep::Last {
-            unread.iter().for_each(|taken| batches.drop_events(taken));
+            for taken in &unread {
+                batches.drop_events(taken);
+            }
         }
         drop(batches);
         let events = self.read(&unread).1.into();
@@ -175,7 +177,9 @@ impl EventLog {
         let mut dropped = batches.dropped.clone();
         drop(batches);
         let (excess, events) = self.read(&unread);
-        excess.into_iter().for_each(|(pool, event)| dropped.add(pool, event));
+        for (pool, event) in excess {
+            dropped.add(pool, event);
+        }
         RecentEvents { live_before: self.finished(dropped.live()), events }
     }
 
