@@ -10,8 +10,15 @@ use allotment::source::Grant;
 pub(crate) struct Grants(Mutex<BTreeMap<u64, u64>>);
 
 impl Grants {
-    pub(crate) fn insert(&self, grant: Grant) {
-        self.grants().insert(grant.address, grant.bytes);
+    /// Adds a grant with an end, unless it overlaps a live one; returns whether it was added.
+    pub(crate) fn insert(&self, grant: Grant) -> bool {
+        let mut grants = self.grants();
+        let before = grants.range(..grant.end()).next_back();
+        let is_free = before.is_none_or(|(address, bytes)| address + bytes <= grant.address);
+        if is_free {
+            grants.insert(grant.address, grant.bytes);
+        }
+        is_free
     }
 
     /// Removes the grants that make up a region: one, or several that a pool joined.

@@ -1,7 +1,8 @@
 use std::fs;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use allotment::{Options, Pool};
+use allotment::{AllocError, GrantFault, Options, Pool};
 use rustix::mm::{MapFlags, ProtFlags};
 
 use super::*;
@@ -75,4 +76,72 @@ fn regions_are_found_while_they_live_and_can_be_guarded() {
     assert!(pool.free(address).unwrap_err().to_string().contains("damage"));
     drop(pool);
     assert_eq!(end_of_region(start), None);
+}
+
+/// A source that grants one span, whatever it is asked for, and counts releases.
+struct Constant {
+    grant: Grant,
+    released: Arc<AtomicU64>,
+}
+
+impl RegionSource for Constant {
+    fn reserve(&mut self, _bytes: u64, _alignment: u64) -> Result<Grant, ReserveError> {
+        Ok(self.grant)
+    }
+
+    fn release(&mut self, region: Grant) {
+        assert_eq!(region, self.grant);
+        self.released.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: no pool accepts these grants but one, whose memory the tests hold.
+unsafe impl HostAccessible for Constant {}
+
+#[test]
+fn a_grant_that_cannot_be_a_region_is_an_error_and_goes_back() {
+    for (address, bytes, fault) in [
+        (1 << 12, u64::MAX - 255, GrantFault::OutOfRange),
+        (u64::MAX - 255, 512, GrantFault::OutOfRange),
+        (0, BYTES, GrantFault::OutOfRange),
+        (100, BYTES, GrantFault::Misaligned),
+        (1 << 12, BYTES + 1, GrantFault::Misaligned),
+    ] {
+        let grant = Grant { address, bytes };
+        let released = Arc::default();
+        let source = Constant { grant, released: Arc::clone(&released) };
+        let pool = Pool::new(Registered::new(source), Options::new(BYTES).growth(false).guard(true)).unwrap();
+        for turn in 1..3 {
+            let error = pool.allocate(1000).unwrap_err();
+            let is_expected = matches!(&error, AllocError::BadGrant { fault: found, .. } if *found == fault);
+            assert!(is_expected, "{error}");
+            assert_eq!((released.load(Ordering::Relaxed), end_of_region(1 << 13)), (turn, None));
+        }
+    }
+}
+
+#[test]
+fn an_empty_grant_goes_back() {
+    let released = Arc::default();
+    let source = Constant { grant: Grant { address: 1 << 12, bytes: 0 }, released: Arc::clone(&released) };
+    let pool = Pool::new(Registered::new(source), Options::new(BYTES).growth(false).guard(true)).unwrap();
+    pool.allocate(1000).unwrap_err();
+    assert!(released.load(Ordering::Relaxed) > 0);
+}
+
+#[test]
+fn a_grant_that_overlaps_a_live_one_is_an_error_and_changes_nothing() {
+    let mut words = vec![0_u64; 1 << 14];
+    let address = (words.as_mut_ptr().expose_provenance() as u64).next_multiple_of(256);
+    let grant = Grant { address, bytes: 1 << 16 };
+    let released = Arc::default();
+    let source = Constant { grant, released: Arc::clone(&released) };
+    let pool = Pool::new(Registered::new(source), Options::new(1 << 20).guard(true)).unwrap();
+    let first = pool.allocate(40_000).unwrap();
+    let error = pool.allocate(40_000).unwrap_err();
+    assert!(matches!(&error, AllocError::BadGrant { fault: GrantFault::Overlap, .. }), "{error}");
+    assert_eq!(end_of_region(address), Some(grant.end()));
+    pool.free(first.address).unwrap();
+    drop(pool);
+    assert_eq!((released.load(Ordering::Relaxed), end_of_region(address)), (1, None));
 }
