@@ -1,6 +1,6 @@
 //! The tables of an allocator: best-fit allocation, merging on every free, and region bookkeeping.
 //!
-//! They work on `&mut self` and never call a source. Who owns them calls the source and passes each grant to
+//! They work on `&mut self` and never call a source. Their owner calls the source and passes each grant to
 //! [`Tables::adopt`].
 //!
 //! Longer than 300 lines: the path of an allocation and that of a free, which are read and measured as one.
@@ -35,7 +35,7 @@ pub(crate) use free_plan::FreePlan;
 pub(crate) use request::ChunkRequest;
 pub(crate) use resizing::Tail;
 
-/// What a block knows of the chunk that it was given.
+/// The chunk of a block, as the block records it.
 pub(crate) struct Placed {
     pub(crate) address: u64,
     pub(crate) size: NonZeroU64,

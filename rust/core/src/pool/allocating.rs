@@ -123,7 +123,7 @@ impl Pool {
             state.allocator.history.refused(request.needed);
             state.account_refusal(request.bytes)
         })?;
-        logs.tell();
+        logs.notify();
         let external = self.external_memory(&self.others());
         out_of_memory.advice = self.advise(request, &external, Depth::Quick)?;
         Ok(out_of_memory)
@@ -132,7 +132,7 @@ impl Pool {
     /// Counts and records a refusal for another reason than a lack of memory in this pool. The caller has no locks.
     #[cold]
     pub(crate) fn account_refusal(&self, bytes: u64) -> Result<(), Unusable> {
-        self.with_state(|state| state.account_refusal(bytes))?.tell();
+        self.with_state(|state| state.account_refusal(bytes))?.notify();
         Ok(())
     }
 

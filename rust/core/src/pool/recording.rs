@@ -106,14 +106,14 @@ impl Recordings {
 pub(super) struct RefusalLogs(Vec<EventLog>);
 
 impl RefusalLogs {
-    /// Calls what [`EventLog::on_refusal`] set. The caller has no locks.
-    pub(super) fn tell(self) {
-        self.0.iter().for_each(EventLog::tell_of_refusal);
+    /// Calls the actions of [`EventLog::on_refusal`]. The caller has no locks.
+    pub(super) fn notify(self) {
+        self.0.iter().for_each(EventLog::notify_of_refusal);
     }
 }
 
 impl State {
-    /// Counts and records a refusal. Without the pool's lock, the caller then tells the logs that are returned of it.
+    /// Counts and records a refusal. The caller then releases the pool's lock and calls [`RefusalLogs::notify`].
     #[cold]
     pub(super) fn account_refusal(&mut self, bytes: u64) -> RefusalLogs {
         self.allocator.counters.account_refuse();

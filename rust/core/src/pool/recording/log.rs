@@ -122,6 +122,13 @@ impl EventLog {
         }))
     }
 
+    /// Returns whether this process is a forked child of the one that made the log. Calls that read the log may wait for
+    /// ever then: another thread of the parent may hold its lock.
+    #[must_use]
+    pub fn is_inherited(&self) -> bool {
+        self.0.process != generation()
+    }
+
     /// Has `action` called after each refusal, before the caller gets its error: a program that ends there can have
     /// written its events. It is called without locks, by the thread of the request, several threads at once. Returns
     /// false if there is an action already.
@@ -130,7 +137,7 @@ impl EventLog {
     }
 
     /// Calls the action of [`EventLog::on_refusal`].
-    pub(super) fn tell_of_refusal(&self) {
+    pub(super) fn notify_of_refusal(&self) {
         if let Some(action) = self.0.on_refusal.get() {
             action();
         }
@@ -307,7 +314,7 @@ impl EventLog {
     /// Moves a batch that its pool adds to no more to the full ones. In a forked child another thread of the parent may
     /// hold the lock for ever, and nothing is done.
     pub(super) fn close(&self, batch: Arc<Batch>) {
-        if self.0.process == generation() {
+        if !self.is_inherited() {
             self.lock().close(batch);
         }
     }

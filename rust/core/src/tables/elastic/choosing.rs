@@ -79,7 +79,7 @@ struct Search<'a> {
     best: Option<(Handle, Place)>,
 }
 
-/// What a place needs: the least number wins, then the least second one, then the smallest hole at the lowest address.
+/// The costs of a place: the least number wins, then the least second one, then the smallest hole at the lowest address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Needs(u64, u128, u128);
 

@@ -13,7 +13,8 @@ use crate::units::{GRANULE, round_up};
 
 const PAGE: u64 = 4 * GRANULE;
 const RANGE: u64 = 128 * PAGE;
-/// The ranges start in the middle of a page's number, so that no offset is a multiple of more than a page.
+/// The start of the first range, a multiple of 8 pages and of no higher power of two: alignments above that count from
+/// address 0 and not from the range.
 const START: u64 = 1000 * PAGE;
 
 /// One step of a random program.
