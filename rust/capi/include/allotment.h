@@ -99,6 +99,8 @@ typedef enum allotment_status {
   ALLOTMENT_BARRIER_FORBIDDEN = 15,
   // A file could not be opened, written or read.
   ALLOTMENT_FILE_FAILED = 16,
+  // The system started no thread for the option `idle_trim_seconds`. No pool was made.
+  ALLOTMENT_NO_THREAD = 17,
 } allotment_status;
 
 // A pool. All threads may use it at once; `allotment_pool_destroy` is the last call on it.
@@ -137,8 +139,8 @@ typedef struct allotment_plan_buffer {
   uint64_t offset;
 } allotment_plan_buffer;
 
-// What a source of an elastic pool has beside `reserve` and `release`: functions that reserve addresses without
-// memory, and commit memory to pages of them. `context` is that of the source. Spans are multiples of the pool's page
+// The functions of a source for elastic pools, beside `reserve` and `release`: they reserve addresses without memory,
+// and commit memory to pages of them. `context` is that of the source. Spans are multiples of the pool's page
 // size and lie in one range. A function that does not return `ALLOTMENT_GRANTED` has changed nothing:
 // `ALLOTMENT_DECLINED` where memory or addresses are missing, any other number for a failure, which the error of the
 // call names.
@@ -231,25 +233,26 @@ typedef struct allotment_options {
   // rounded up to it. 0, the default, means 256.
   uint64_t plan_alignment;
   // Functions of the caller's source for an elastic pool; null, the default: it has whole regions only. For
-  // `allotment_pool_create`.
+  // `allotment_pool_create`, with `elastic`.
   const struct allotment_page_source *pages;
   // Not 0: the memory of the caller's source is memory of this process, which the pool may read and write, as guard
   // mode does. 0 by default. For `allotment_pool_create`.
   int32_t source_is_host_memory;
   // After about this many seconds without an allocation and a free, a thread of the library trims the pool, once
-  // until its next use. 0, the default: never.
+  // until its next use. 0, the default: never. The thread ends some time after the last such pool;
+  // the shared library stays loaded after `dlclose`.
   double idle_trim_seconds;
   // A function of the caller's source that says how much it could grant, for advice after refusals and for
   // `allotment_can_allocate`; null, the default: it is not known. `context` is that of the source. Several threads
   // may call it at once, also while one is in another function of the source. A source that grants more than
-  // requested has none. For `allotment_pool_create`.
+  // requested must leave it null. For `allotment_pool_create`.
   allotment_headroom_function headroom;
 } allotment_options;
 
 // A source of regions: functions that a pool calls from one thread at a time, which may be another one each time, and
 // never while it holds its lock. They may free memory of the pool, and allocate what fits without growth; calls that
-// wait for the source return `ALLOTMENT_INSIDE_SOURCE`. They must not throw, jump out, or destroy the pool. A forked
-// child calls none of them for a pool of its parent.
+// wait for the source return `ALLOTMENT_INSIDE_SOURCE`. They must not throw, jump out, or destroy a pool. A forked child
+// calls none of them for a pool of its parent.
 typedef struct allotment_source {
   // Passed to the functions. They may be called from any thread.
   void *context;
@@ -569,7 +572,8 @@ enum allotment_status allotment_plan_search(struct allotment_plan_buffer *buffer
 // `destroy` of the source at its end; if this call fails, it does not, and the source stays the caller's.
 //
 // # Safety
-// `options` and `source` point to such structures, whose functions keep their contract; `pool` can be written.
+// `options` and `source` point to such structures, and the functions in them keep their contract; `pool` can be
+// written.
 enum allotment_status allotment_pool_create(const struct allotment_options *options,
                                             const struct allotment_source *source,
                                             struct allotment_pool **pool);
@@ -592,10 +596,13 @@ enum allotment_status allotment_pool_create_address_space(const struct allotment
                                                           struct allotment_pool **pool);
 
 // Destroys a pool: its wholly free regions go back to the source. A region with a live allocation stays reserved for
-// ever, as its user may still access it. Its scopes end, and are still to be closed. Null is accepted.
+// ever, as its user may still access it. Its scopes end, and are still to be closed. Null is accepted. The pool is gone
+// also on failure, which is `ALLOTMENT_INTERNAL`.
 //
-// The caller holds no lock for which a function of the source may wait in another thread. In a forked child the pool
-// of a parent releases nothing, and no function of its source is called.
+// The call waits for calls that sources of other threads are in: those of the pool's own source and, after
+// `allotment_pool_join`, those of its siblings' sources. The caller holds no lock for which such a function may wait,
+// and no function of a source calls it. In a forked child the pool of a parent releases nothing, and no function of its
+// source is called.
 //
 // # Safety
 // `pool` is a pool that no thread uses now or later, or null.
@@ -637,7 +644,8 @@ enum allotment_status allotment_recording_counts(const struct allotment_recordin
                                                  uint64_t *lost,
                                                  uint64_t *refused);
 
-// Ends a recording and frees it, with the events that were not taken and all tags. Null is accepted.
+// Ends a recording and frees it, with the events that were not taken and all tags, also on failure: a forked child
+// gets `ALLOTMENT_FORKED` for a recording of its parent. Null is accepted.
 //
 // # Safety
 // `recording` is a recording that no thread uses now or later, or null.
@@ -729,7 +737,7 @@ enum allotment_status allotment_scope_set_limit(const struct allotment_scope *sc
 enum allotment_status allotment_scope_close(struct allotment_scope *scope,
                                             struct allotment_scope_stats *figures);
 
-// Makes `pool` a sibling of `other`, and of the siblings that `other` has: pools whose sources share one memory.
+// Makes `pool` a sibling of `other`, and of the siblings that `other` has: pools over sources that share one memory.
 // Before one of them refuses a request that its source declined, the others release wholly free regions, the largest
 // first. Pools without `trim_on_oom` keep theirs. It lasts until the end of the pools. A pool that has siblings
 // already cannot join others.

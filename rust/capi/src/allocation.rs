@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use allotment::Request;
+use allotment::{Request, Unusable};
 
 use crate::pool::{Pool, core_of, require, store};
 use crate::status::{Failure, Status, null, run, text_argument};
@@ -183,6 +183,9 @@ pub unsafe extern "C" fn allotment_free_deferred(pool: *const Pool, allocation: 
         // SAFETY: guaranteed by the caller.
         let (pool, allocation) = unsafe { (core_of(pool)?, allocation.as_ref()) };
         let allocation = allocation.ok_or_else(|| null("allocation"))?;
+        if pool.is_inherited() {
+            return Err(Unusable::Forked.into());
+        }
         pool.free_deferred(&core_allocation(*allocation));
         Ok(())
     })

@@ -69,18 +69,19 @@ pub struct PoolOptions {
     /// rounded up to it. 0, the default, means 256.
     pub plan_alignment: u64,
     /// Functions of the caller's source for an elastic pool; null, the default: it has whole regions only. For
-    /// `allotment_pool_create`.
+    /// `allotment_pool_create`, with `elastic`.
     pub pages: *const PageSource,
     /// Not 0: the memory of the caller's source is memory of this process, which the pool may read and write, as guard
     /// mode does. 0 by default. For `allotment_pool_create`.
     pub source_is_host_memory: i32,
     /// After about this many seconds without an allocation and a free, a thread of the library trims the pool, once
-    /// until its next use. 0, the default: never.
+    /// until its next use. 0, the default: never. The thread ends some time after the last such pool;
+    /// the shared library stays loaded after `dlclose`.
     pub idle_trim_seconds: f64,
     /// A function of the caller's source that says how much it could grant, for advice after refusals and for
     /// `allotment_can_allocate`; null, the default: it is not known. `context` is that of the source. Several threads
     /// may call it at once, also while one is in another function of the source. A source that grants more than
-    /// requested has none. For `allotment_pool_create`.
+    /// requested must leave it null. For `allotment_pool_create`.
     pub headroom: HeadroomFunction,
 }
 

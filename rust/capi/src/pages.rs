@@ -9,8 +9,8 @@ use crate::source::{ALLOTMENT_DECLINED, ALLOTMENT_GRANTED, CSource, failure};
 use crate::status::{Failure, null};
 use crate::versioned::copy_of;
 
-/// What a source of an elastic pool has beside `reserve` and `release`: functions that reserve addresses without
-/// memory, and commit memory to pages of them. `context` is that of the source. Spans are multiples of the pool's page
+/// The functions of a source for elastic pools, beside `reserve` and `release`: they reserve addresses without memory,
+/// and commit memory to pages of them. `context` is that of the source. Spans are multiples of the pool's page
 /// size and lie in one range. A function that does not return `ALLOTMENT_GRANTED` has changed nothing:
 /// `ALLOTMENT_DECLINED` where memory or addresses are missing, any other number for a failure, which the error of the
 /// call names.

@@ -65,7 +65,7 @@ unsafe fn create(
     let core = Arc::new(allotment::Pool::new(source, options.core)?);
     if let Some(after) = options.idle_trim {
         core.trim_when_idle(after, || {}).map_err(|error| Failure {
-            status: Status::AllotmentInternal,
+            status: Status::AllotmentNoThread,
             text: format!("the system started no thread for idle_trim_seconds: {error}"),
             refusal: None,
         })?;
@@ -126,7 +126,8 @@ unsafe fn options_without_source(
 /// `destroy` of the source at its end; if this call fails, it does not, and the source stays the caller's.
 ///
 /// # Safety
-/// `options` and `source` point to such structures, whose functions keep their contract; `pool` can be written.
+/// `options` and `source` point to such structures, and the functions in them keep their contract; `pool` can be
+/// written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn allotment_pool_create(
     options: *const PoolOptions,
@@ -138,7 +139,10 @@ pub unsafe extern "C" fn allotment_pool_create(
         unsafe {
             let mut options = options_for(options, pool)?;
             let PoolOptions { pages, headroom, elastic, .. } = options.passed;
-            let source = CSource::new(source, Pages::new(pages)?, headroom, elastic != 0)?;
+            if !pages.is_null() && elastic == 0 {
+                return Err(Failure::invalid("pages is for elastic pools: set elastic, or leave pages null"));
+            }
+            let source = CSource::new(source, Pages::new(pages)?, headroom)?;
             let ownership = Some(source.ownership());
             if !options.core.guard {
                 return create(source, options, ownership, pool);
@@ -193,10 +197,13 @@ pub unsafe extern "C" fn allotment_pool_create_address_space(
 }
 
 /// Destroys a pool: its wholly free regions go back to the source. A region with a live allocation stays reserved for
-/// ever, as its user may still access it. Its scopes end, and are still to be closed. Null is accepted.
+/// ever, as its user may still access it. Its scopes end, and are still to be closed. Null is accepted. The pool is gone
+/// also on failure, which is `ALLOTMENT_INTERNAL`.
 ///
-/// The caller holds no lock for which a function of the source may wait in another thread. In a forked child the pool
-/// of a parent releases nothing, and no function of its source is called.
+/// The call waits for calls that sources of other threads are in: those of the pool's own source and, after
+/// `allotment_pool_join`, those of its siblings' sources. The caller holds no lock for which such a function may wait,
+/// and no function of a source calls it. In a forked child the pool of a parent releases nothing, and no function of its
+/// source is called.
 ///
 /// # Safety
 /// `pool` is a pool that no thread uses now or later, or null.

@@ -46,25 +46,25 @@ pub struct Event {
 pub struct Recording {
     pool: Weak<allotment::Pool>,
     log: EventLog,
-    taken: Mutex<Taken>,
+    reader: Mutex<Reader>,
 }
 
-/// What was taken from the log.
+/// The events on their way from the log to the caller.
 #[derive(Debug, Default)]
-struct Taken {
+struct Reader {
     /// Events that did not fit the caller's array.
     rest: VecDeque<PoolEvent>,
-    /// The tags of all events as texts of C, whose bytes stay where they are.
+    /// The tags of all events as texts of C. Their bytes stay where they are.
     tags: HashMap<Arc<str>, CString>,
 }
 
 impl Recording {
-    fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn reader(&self) -> MutexGuard<'_, Reader> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Taken {
+impl Reader {
     fn event(&mut self, event: PoolEvent) -> Event {
         let PoolEvent { kind, nanoseconds, id, bytes, thread, tag, .. } = event;
         let kind = if kind == EventKind::Allocated {
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn allotment_recording_begin(
         };
         let log = EventLog::new(capacity, keep);
         pool.start_recording(&log)?;
-        let made = Recording { pool: Arc::downgrade(pool), log, taken: Mutex::default() };
+        let made = Recording { pool: Arc::downgrade(pool), log, reader: Mutex::default() };
         // SAFETY: guaranteed by the caller.
         unsafe { store(recording, Box::into_raw(Box::new(made))) };
         Ok(())
@@ -127,11 +127,14 @@ pub unsafe extern "C" fn allotment_recording_begin(
 unsafe fn recording_of<'a>(recording: *const Recording) -> Result<&'a Recording, Failure> {
     // SAFETY: guaranteed by the caller.
     let recording = unsafe { recording.as_ref() }.ok_or_else(|| null("recording"))?;
-    // Another thread of the parent may hold the lock of the log.
-    if recording.pool.upgrade().is_some_and(|pool| pool.is_inherited()) {
-        return Err(Unusable::Forked.into());
-    }
+    check_process(recording)?;
     Ok(recording)
+}
+
+/// Refuses a recording of the parent process, also after the end of its pool: another thread of the parent may hold the
+/// lock of the log.
+fn check_process(recording: &Recording) -> Result<(), Failure> {
+    if recording.log.is_inherited() { Err(Unusable::Forked.into()) } else { Ok(()) }
 }
 
 /// Removes up to `capacity` events, the oldest first, and stores them and their number: fewer than `capacity` if there
@@ -151,14 +154,14 @@ pub unsafe extern "C" fn allotment_recording_take(
         let recording = unsafe { recording_of(recording)? };
         require(events, "events")?;
         require(count, "count")?;
-        let mut taken = recording.taken();
+        let mut reader = recording.reader();
         let mut stored = 0;
         while stored < capacity {
-            if taken.rest.is_empty() {
-                taken.rest = recording.log.take();
+            if reader.rest.is_empty() {
+                reader.rest = recording.log.take();
             }
-            let Some(event) = taken.rest.pop_front() else { break };
-            let event = taken.event(event);
+            let Some(event) = reader.rest.pop_front() else { break };
+            let event = reader.event(event);
             // SAFETY: guaranteed by the caller, as `stored` is below `capacity`.
             unsafe { events.add(stored).write(event) };
             stored += 1;
@@ -191,7 +194,8 @@ pub unsafe extern "C" fn allotment_recording_counts(
     })
 }
 
-/// Ends a recording and frees it, with the events that were not taken and all tags. Null is accepted.
+/// Ends a recording and frees it, with the events that were not taken and all tags, also on failure: a forked child
+/// gets `ALLOTMENT_FORKED` for a recording of its parent. Null is accepted.
 ///
 /// # Safety
 /// `recording` is a recording that no thread uses now or later, or null.
@@ -201,6 +205,7 @@ pub unsafe extern "C" fn allotment_recording_end(recording: *mut Recording) -> S
         if !recording.is_null() {
             // SAFETY: guaranteed by the caller; it came from `Box::into_raw`.
             let recording = unsafe { Box::from_raw(recording) };
+            check_process(&recording)?;
             if let Some(pool) = recording.pool.upgrade() {
                 pool.stop_recording(&recording.log)?;
             }

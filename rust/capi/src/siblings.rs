@@ -1,14 +1,19 @@
 //! Pools on the same memory, which release idle regions for each other.
 
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use allotment::Siblings;
+use allotment_sync::PerProcess;
 
 use crate::pool::{Pool, core_of};
 use crate::status::{Failure, Status, run};
 
-/// Makes `pool` a sibling of `other`, and of the siblings that `other` has: pools whose sources share one memory.
+/// Lets one thread join pools at a time: of two joins in opposite directions one succeeds. A forked child has a lock of
+/// its own.
+static JOINING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::new(()), Mutex::default);
+
+/// Makes `pool` a sibling of `other`, and of the siblings that `other` has: pools over sources that share one memory.
 /// Before one of them refuses a request that its source declined, the others release wholly free regions, the largest
 /// first. Pools without `trim_on_oom` keep theirs. It lasts until the end of the pools. A pool that has siblings
 /// already cannot join others.
@@ -28,6 +33,7 @@ pub unsafe extern "C" fn allotment_pool_join(pool: *const Pool, other: *const Po
         if ptr::eq(joined, to) {
             return Err(Failure::invalid("pool and other are the same pool"));
         }
+        let _joining = JOINING.get().lock().unwrap_or_else(PoisonError::into_inner);
         let refused =
             || Failure::invalid("pool has siblings already: make it a sibling before other pools join it");
         if joined.siblings.get().is_some() {
@@ -38,11 +44,7 @@ pub unsafe extern "C" fn allotment_pool_join(pool: *const Pool, other: *const Po
             to.core.join(&siblings);
             siblings
         });
-        if joined.siblings.set(Arc::clone(siblings)).is_err() {
-            return Err(Failure::invalid(
-                "pool has siblings already: make it a sibling before other pools join it",
-            ));
-        }
+        joined.siblings.set(Arc::clone(siblings)).map_err(|_| refused())?;
         joined.core.join(siblings);
         Ok(())
     })

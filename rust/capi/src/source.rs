@@ -19,8 +19,8 @@ pub const ALLOTMENT_DECLINED: i32 = 1;
 
 /// A source of regions: functions that a pool calls from one thread at a time, which may be another one each time, and
 /// never while it holds its lock. They may free memory of the pool, and allocate what fits without growth; calls that
-/// wait for the source return `ALLOTMENT_INSIDE_SOURCE`. They must not throw, jump out, or destroy the pool. A forked
-/// child calls none of them for a pool of its parent.
+/// wait for the source return `ALLOTMENT_INSIDE_SOURCE`. They must not throw, jump out, or destroy a pool. A forked child
+/// calls none of them for a pool of its parent.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Source {
@@ -106,17 +106,16 @@ impl CSource {
     /// Checks and copies a source, which stays the caller's until [`Ownership::set`].
     ///
     /// # Safety
-    /// `source` is null or points to a source whose functions, those of `pages`, and `headroom` keep their contract
-    /// until `destroy` is called.
+    /// `source` is null or points to a source. Its functions, those of `pages`, and `headroom` keep their contract until
+    /// `destroy` is called.
     pub(crate) unsafe fn new(
         source: *const Source,
         pages: Option<Pages>,
         headroom: HeadroomFunction,
-        is_elastic: bool,
     ) -> Result<Self, Failure> {
         // SAFETY: guaranteed by the caller.
         let source = unsafe { source.as_ref() }.ok_or_else(|| null("source"))?;
-        if pages.is_none() || !is_elastic {
+        if pages.is_none() {
             let functions = [(source.reserve.is_none(), "reserve"), (source.release.is_none(), "release")];
             if let Some((_, name)) = functions.into_iter().find(|(is_null, _)| *is_null) {
                 return Err(null(&format!("source->{name}")));

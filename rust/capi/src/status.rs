@@ -50,6 +50,8 @@ pub enum Status {
     AllotmentBarrierForbidden = 15,
     /// A file could not be opened, written or read.
     AllotmentFileFailed = 16,
+    /// The system started no thread for the option `idle_trim_seconds`. No pool was made.
+    AllotmentNoThread = 17,
 }
 
 /// The error of a call: its status and its text.

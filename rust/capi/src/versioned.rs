@@ -5,7 +5,7 @@
 
 use crate::status::Failure;
 
-/// No version of a structure is longer: a longer size is that of a structure whose size was never set.
+/// No version of a structure is longer: a longer size is one that the caller never set.
 const LONGEST: usize = 4096;
 
 /// Refuses the size of a structure that is shorter than its first version, or longer than any.

@@ -1,6 +1,7 @@
 //! Programs in C and C++, the examples among them, compiled and run: linked statically and dynamically, by pkg-config,
 //! and under the sanitizers and the memory checker. What this machine has no tool for is left out, and said.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,7 +45,7 @@ fn library(extension: &str) -> PathBuf {
 /// Options of compilers: an access outside of an object, or behaviour that C does not define, ends the program.
 const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
-/// The programs, with their last line of output.
+/// The programs, with their output.
 const PROGRAMS: [(&str, &str); 8] = [
     ("examples/host.c", "served 3 allocations\n"),
     ("examples/plan.c", "400 requests at their places in 800 KiB\n"),
@@ -91,6 +92,30 @@ fn compile(source: &str, program: &Path, link: &[&OsStr]) {
     run(command.arg("-I").arg(Path::new(FOLDER).join("include")).args(link));
 }
 
+/// Checks the log of a program with 4 allocations that are freed: a line for each event, after that of the columns.
+fn check_log(log: &str) {
+    let mut lines = log.lines();
+    assert_eq!(lines.next(), Some("Thread,Time,Action,Pointer,Size,Stream"));
+    let events: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert!(events.iter().all(|event| event.len() == 6), "{log}");
+    for action in ["allocate", "free"] {
+        let pointers: HashSet<&str> =
+            events.iter().filter(|event| event[2] == action).map(|event| event[3]).collect();
+        assert_eq!(pointers, HashSet::from(["0x1", "0x2", "0x3", "0x4"]), "{log}");
+    }
+    assert_eq!(events.len(), 8, "{log}");
+}
+
+#[test]
+fn the_shared_library_stays_while_a_thread_of_it_may_run() {
+    if has("gcc") {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let program = folder.path().join("closed");
+        compile("tests/programs/closed.c", &program, &[OsStr::new("-ldl"), OsStr::new("-lpthread")]);
+        assert_eq!(run(Command::new(&program).arg(library("so"))), "the library stays\n");
+    }
+}
+
 #[test]
 fn the_programs_run_with_both_libraries_and_under_checkers_of_memory() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -103,11 +128,14 @@ fn the_programs_run_with_both_libraries_and_under_checkers_of_memory() {
             continue;
         }
         let name = Path::new(source).file_name().expect("a name").to_string_lossy().into_owned();
-        // One of the programs pauses a pool in a file.
-        let file = folder.path().join("paused");
+        // `elastic.c` pauses a pool in it, `plan.c` writes its events to it.
+        let file = folder.path().join(format!("{name}.file"));
         let program = folder.path().join(format!("{name}.static"));
         compile(source, &program, &link_static);
         assert_eq!(run(Command::new(&program).arg(&file)), expected);
+        if name == "plan.c" {
+            check_log(&fs::read_to_string(&file).expect("the program writes its events"));
+        }
         let dynamic = folder.path().join(format!("{name}.dynamic"));
         compile(source, &dynamic, &[shared.as_os_str(), OsStr::new("-lpthread"), OsStr::new("-lm")]);
         let path = shared.parent().expect("a folder");

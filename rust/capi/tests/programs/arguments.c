@@ -1,4 +1,4 @@
-/* What each function does with null and with values that are out of range: a status, a text that names the argument,
+/* Each function refuses null and values that are out of range: a status, a text that names the argument,
  * and nothing changed. Structures of an older and of a newer program. */
 
 #include <assert.h>

@@ -139,7 +139,10 @@ static void own_pages(void) {
     pages.granule = 4 * KIB, pages.struct_size = 0;
     assert(allotment_pool_create(&options, &source, &pool) == ALLOTMENT_INVALID_ARGUMENT);
     assert(strstr(allotment_last_error(), "struct_size 0 is not sizeof(allotment_page_source)"));
-    pages.struct_size = sizeof pages;
+    pages.struct_size = sizeof pages, options.elastic = 0;
+    assert(allotment_pool_create(&options, &source, &pool) == ALLOTMENT_INVALID_ARGUMENT);
+    assert(strstr(allotment_last_error(), "pages is for elastic pools") && !device.ended);
+    options.elastic = 1;
 
     MUST(allotment_pool_create(&options, &source, &pool));
     allotment_allocation large, small;

@@ -1,11 +1,14 @@
-// Who owns what, and until when: sources of pools that are not made, scopes and recordings of pools that end, idle
+// Owners and lifetimes: sources of pools that are not made, scopes and recordings of pools that end, idle
 // trims, guard mode over memory of a source, forked children.
 
+#include <dlfcn.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cassert>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +19,16 @@
 #include <thread>
 
 #include "allotment.h"
+
+static bool starts_threads = true;
+
+// Takes the place of the C library's function, which it calls unless the program wants no thread.
+extern "C" int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                              void *argument) noexcept {
+    if (!starts_threads) return EAGAIN;
+    static const auto next = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+    return next(thread, attributes, start, argument);
+}
 
 namespace {
 
@@ -132,6 +145,18 @@ void SourcesOfPoolsThatAreNotMadeStayTheCallers() {
     }
 }
 
+void APoolWithoutItsThreadIsNotMade() {
+    Heap heap;
+    allotment_source source = heap.Source();
+    allotment_options options = Defaults();
+    options.idle_trim_seconds = 1;
+    allotment_pool *pool;
+    starts_threads = false;
+    assert(allotment_pool_create(&options, &source, &pool) == ALLOTMENT_NO_THREAD);
+    starts_threads = true;
+    assert(LastErrorHas("the system started no thread for idle_trim_seconds") && !pool && heap.ended == 0);
+}
+
 void GuardModeOverTheSourcesMemory() {
     Heap heap;
     allotment_source source = heap.Source();
@@ -174,6 +199,8 @@ void IdlePoolsAreTrimmed() {
         for (int wait = 0; turn == 0 && heap.released == 0 && wait < 10000; ++wait) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
+        // The trim released the region, and no destroy has.
+        assert(turn > 0 || heap.released == 1);
         std::this_thread::sleep_for(std::chrono::microseconds(200 * turn));
         // When it returns no thread is in the source.
         MUST(allotment_pool_destroy(pool));
@@ -192,21 +219,35 @@ void ForkedChildrenCallNothingOfTheSource() {
     MUST(allotment_allocate(pool, 1000, &one));
     allotment_recording *recording;
     MUST(allotment_recording_begin(pool, 10, ALLOTMENT_KEEP_LAST_EVENTS, &recording));
+    allotment_pool *ended;
+    MUST(allotment_pool_create_address_space(&options, 0, &ended));
+    allotment_recording *of_ended_pool;
+    MUST(allotment_recording_begin(ended, 10, ALLOTMENT_KEEP_LAST_EVENTS, &of_ended_pool));
+    MUST(allotment_pool_destroy(ended));
     pid_t child = fork();
     assert(child >= 0);
     if (child == 0) {
         allotment_entered_child();
         allotment_event event;
         std::size_t count;
+        std::uint64_t lost;
         bool right = allotment_free(pool, one.address) == ALLOTMENT_FORKED &&
+                     allotment_free_deferred(pool, &one) == ALLOTMENT_FORKED &&
                      allotment_allocate(pool, 1, &one) == ALLOTMENT_FORKED &&
                      allotment_recording_take(recording, &event, 1, &count) == ALLOTMENT_FORKED &&
-                     allotment_pool_destroy(pool) == ALLOTMENT_OK && heap.released == 0 && heap.ended == 0;
+                     allotment_pool_destroy(pool) == ALLOTMENT_OK && heap.released == 0 && heap.ended == 0 &&
+                     allotment_recording_take(recording, &event, 1, &count) == ALLOTMENT_FORKED &&
+                     allotment_recording_counts(recording, &lost, nullptr) == ALLOTMENT_FORKED &&
+                     allotment_recording_counts(of_ended_pool, &lost, nullptr) == ALLOTMENT_FORKED &&
+                     // Both are freed, which the checkers of memory see.
+                     allotment_recording_end(recording) == ALLOTMENT_FORKED &&
+                     allotment_recording_end(of_ended_pool) == ALLOTMENT_FORKED;
         _exit(right ? 0 : 1);
     }
     int status;
     assert(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     MUST(allotment_recording_end(recording));
+    MUST(allotment_recording_end(of_ended_pool));
     MUST(allotment_free_allocation(pool, &one));
     MUST(allotment_pool_destroy(pool));
     assert(heap.ended == 1);
@@ -217,6 +258,7 @@ void ForkedChildrenCallNothingOfTheSource() {
 int main() {
     ScopesAndRecordingsEndWithTheirPool();
     SourcesOfPoolsThatAreNotMadeStayTheCallers();
+    APoolWithoutItsThreadIsNotMade();
     GuardModeOverTheSourcesMemory();
     // A child would leak what the thread that trims idle pools owns.
     ForkedChildrenCallNothingOfTheSource();

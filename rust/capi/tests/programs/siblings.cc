@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "allotment.h"
 
@@ -49,6 +50,29 @@ struct Heap {
         return source;
     }
 };
+
+// Of two joins in opposite directions one succeeds, and the pools are siblings then.
+void JoinsInOppositeDirections() {
+    allotment_options options;
+    MUST(allotment_options_init(&options, sizeof options, kMiB));
+    for (int turn = 0; turn < 200; ++turn) {
+        allotment_pool *pools[2];
+        for (auto &pool : pools) MUST(allotment_pool_create_address_space(&options, 0, &pool));
+        std::atomic<int> ready{0};
+        allotment_status joined[2];
+        auto join = [&](int from) {
+            ++ready;
+            while (ready < 2) std::this_thread::yield();
+            joined[from] = allotment_pool_join(pools[from], pools[1 - from]);
+        };
+        std::thread other(join, 1);
+        join(0);
+        other.join();
+        assert((joined[0] == ALLOTMENT_OK) != (joined[1] == ALLOTMENT_OK));
+        assert(joined[0] == ALLOTMENT_INVALID_ARGUMENT || joined[1] == ALLOTMENT_INVALID_ARGUMENT);
+        for (auto *pool : pools) MUST(allotment_pool_destroy(pool));
+    }
+}
 
 }  // namespace
 
@@ -107,6 +131,7 @@ int main() {
     MUST(allotment_pool_destroy(pools[1]));
     MUST(allotment_pool_destroy(pools[2]));
     assert(device.used == 0);
+    JoinsInOppositeDirections();
     std::puts("the device has all its memory back");
     return 0;
 }
