@@ -190,3 +190,14 @@ def test_the_gradient_of_a_lookup_takes_memory_for_its_rows_alone() -> None:
         assert found.values.shape == (3, 2)
         tf.keras.optimizers.SGD(1.0).apply_gradients([(found, v)])
         assert tf.gather(v, [0, 5, 6]).numpy().tolist() == [[-1, -1], [-2, -2], [0, 0]]
+
+
+def test_rows_without_coordinates_in_batches_are_slices_of_their_own() -> None:
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.gather_nd(x, tf.zeros([4, 0], tf.int32), batch_dims=1)
+    slope = tape.gradient(y, x)
+    assert isinstance(slope, tf.IndexedSlices)
+    assert slope.indices.numpy().tolist() == [0, 1, 2, 3]
+    assert tf.convert_to_tensor(slope).numpy().tolist() == np.ones_like(X).tolist()

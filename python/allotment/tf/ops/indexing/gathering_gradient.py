@@ -15,13 +15,14 @@ from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.array.layout import reshape, squeeze
 from allotment.tf.ops.array.shapes import size_of
 from allotment.tf.ops.arrays import Array, in_single, is_host, open_grid, owned
-from allotment.tf.ops.autodiff.broadcasting import shape_of, shape_tensor
+from allotment.tf.ops.autodiff.broadcasting import length_of, shape_of, shape_tensor
 from allotment.tf.ops.autodiff.differentiation import Call, gradient, not_differentiable
 from allotment.tf.ops.deferred import operand
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.gathering import gather, gather_nd
 from allotment.tf.ops.indexing.indexed_slices import IndexedSlices
 from allotment.tf.ops.inference.common import as_requested
+from allotment.tf.ops.math.sequences import range as range_of
 from allotment.tf.ops.reduction.rows import at, reduce_at
 from allotment.tf.ops.table import Operation, operation
 
@@ -100,8 +101,14 @@ def _gather_grad(call: Call, upstream: Any) -> Any:
 def _gather_nd(call: Call, upstream: Any) -> Any:
     params, indices = call.inputs
     (batch_dims,) = call.args
-    if batch_dims == 0 and indices.shape.rank == 2 and indices.shape[-1] == 1:
-        return IndexedSlices(upstream, squeeze(indices, [-1]), shape_tensor(params, indices._dtype))
+    if indices.shape.rank == 2 and indices.shape[-1] == 1 - batch_dims:
+        # Rows: by number, or with a batch axis each its own.
+        rows = (
+            squeeze(indices, [-1])
+            if batch_dims == 0
+            else range_of(length_of(params, 0), dtype=indices._dtype)
+        )
+        return IndexedSlices(upstream, rows, shape_tensor(params, indices._dtype))
     return run(_gather_nd_row, (upstream, indices), shape_input(shape_of(params)), *call.args)
 
 
