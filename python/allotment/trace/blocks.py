@@ -19,7 +19,11 @@ class Block:
 
 
 class BlockEvents:
-    """Collects allocations and frees by address. A block that is freed without an allocation was there before."""
+    """Collects allocations and frees by address.
+
+    A block that is freed without an allocation was there before the first event, unless an event before its free named
+    its address: then its allocation is missing, and is taken to come just before the free.
+    """
 
     def __init__(self) -> None:
         self.op = array("q")
@@ -37,6 +41,8 @@ class BlockEvents:
         self.live_bytes = 0
         #: Allocations at an address that was in use: the free in between is not in the file.
         self.frees_missing = 0
+        #: Frees at an address that was free again: the allocation in between is not in the file.
+        self.allocations_missing = 0
         #: Frees with another size than their allocation's.
         self.sizes_differing = 0
         self._streams: dict[object, int] = {}
@@ -66,9 +72,14 @@ class BlockEvents:
         self._add(1, block, time, thread)
 
     def free(self, address: int, size: int, stream: object = 0, time: int = 0, thread: int = 0) -> None:
-        """Add a free of ``size`` bytes; without an allocation the block was there before."""
+        """Add a free of ``size`` bytes. See the class for one without an allocation."""
         block = self.live.pop(address, None)
-        if block is None:
+        if block is None and address in self._seen:
+            # A block from before would have been in use together with those that had its address.
+            self.allocations_missing += 1
+            block = self._block(size, stream)
+            self._add(1, block, time, thread)
+        elif block is None:
             block = self._block(size, stream)
             self.before[address, block.id] = block
             self._seen.add(address)
@@ -132,6 +143,9 @@ class BlockEvents:
         if self.frees_missing:
             missing = counted(self.frees_missing, "free", "is missing", "are missing")
             said.append(f"{missing} between two allocations of one address")
+        if self.allocations_missing:
+            missing = counted(self.allocations_missing, "allocation", "is missing", "are missing")
+            said.append(f"{missing} between two frees of one address")
         if self.sizes_differing:
             said.append(f"{counted(self.sizes_differing, 'free')} had another size than the allocation")
         return said
