@@ -49,7 +49,12 @@ def plan_file(
         except OSError as error:
             raise BadInput(f"-o {output}: cannot be written: {error.strerror or error}") from error
     if as_json:
-        figures = {"trace": path, **plan_figures(found), "plan": output}
+        figures = {
+            "trace": path,
+            **plan_figures(found),
+            **trace.origin.completeness(),
+            "plan": output,
+        }
         return Outcome(json.dumps(figures, indent=2) + "\n")
     return Outcome(_text(trace, found, output))
 

@@ -79,9 +79,13 @@ class Comparison:
         if not peak:
             return ("The program allocates nothing.",)
         best = min(self.rows, key=lambda row: row.min_limit)
+        incomplete = self.trace.origin.incomplete
+        of_trace = (
+            " of this trace, which is incomplete: the program needs at least that" if incomplete else ""
+        )
         said = [
             f"{best.policy.name} needs the least: {format_size(best.min_limit)}, {best.over(peak):.3f} times the peak "
-            "of live bytes."
+            f"of live bytes{of_trace}."
         ]
         plain = {False: self._row("TensorFlow"), True: self._row("PyTorch")}
         advised = {False: 0, True: 0}
@@ -113,6 +117,7 @@ class Comparison:
             **({} if self.trace.origin.device is None else {"device": self.trace.origin.device}),
             "events": self.trace.program.events,
             "peak_live": peak,
+            **self.trace.origin.completeness(),
             "compare": [
                 {
                     "policy": row.policy.name,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from allotment._core import format_size, one_line
 from allotment.trace.compare import Comparison
+from allotment.trace.reader import Trace
 from allotment.trace.sweep import Sweep
 
 _GAP = "  "
@@ -38,8 +39,9 @@ def render_comparisons(comparisons: Sequence[Comparison]) -> str:
                 "-",
             ]
         )
-        title = f"{one_line(comparison.trace.title)}: {comparison.trace.program.events} events, peak live"
-        lines = [f"{title} {format_size(peak)}", "", *_aligned(rows), "", *comparison.verdict]
+        title = f"{one_line(comparison.trace.title)}: {comparison.trace.program.events} events"
+        lines = [f"{title}, {_peak(comparison.trace)}", "", *_aligned(rows), "", *comparison.verdict]
+        lines += comparison.trace.origin.incomplete_lines()
         lines.append(
             "ns/event of PyTorch's rows is the time of a model of its allocator, not of the allocator."
         )
@@ -59,10 +61,14 @@ def render_sweeps(sweeps: Sequence[Sweep]) -> str:
             [format_size(limit), *map(str, refused)]
             for limit, refused in zip(sweep.limits.tolist(), sweep.refused.T.tolist(), strict=True)
         ]
-        peak = format_size(sweep.trace.program.peak_live)
-        title = f"{one_line(sweep.trace.title)}: refused requests, peak live {peak}"
-        parts.append("\n".join([title, "", *_aligned(rows)]) + "\n")
+        title = f"{one_line(sweep.trace.title)}: refused requests, {_peak(sweep.trace)}"
+        parts.append("\n".join([title, "", *_aligned(rows), *sweep.trace.origin.incomplete_lines()]) + "\n")
     return "\n".join(parts)
+
+
+def _peak(trace: Trace) -> str:
+    at_least = "at least " if trace.origin.incomplete else ""
+    return f"peak live {at_least}{format_size(trace.program.peak_live)}"
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

@@ -105,6 +105,17 @@ class Origin:
         """Whether events are missing, so that the program's peak is at least the one of the trace."""
         return bool(self.missing)
 
+    def completeness(self) -> dict[str, object]:
+        """Return whether the trace is incomplete, and what is missing, for JSON."""
+        return {"incomplete": self.incomplete, "missing": list(self.missing)}
+
+    def incomplete_lines(self) -> list[str]:
+        """Return lines on what is missing for a table of peaks and limits, none if nothing is."""
+        if not self.incomplete:
+            return []
+        said = "incomplete: the program's peak is at least the peak of this trace; it may need more than these limits."
+        return [said, *(one_line(f"missing: {text}") for text in self.missing)]
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:

@@ -31,6 +31,7 @@ class Sweep:
             "trace": self.trace.path,
             **({} if self.trace.origin.device is None else {"device": self.trace.origin.device}),
             "peak_live": self.trace.program.peak_live,
+            **self.trace.origin.completeness(),
             "limits": self.limits.tolist(),
             "refused": {
                 policy.name: row.tolist() for policy, row in zip(self.policies, self.refused, strict=True)

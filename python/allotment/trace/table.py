@@ -37,6 +37,8 @@ def render_table(reports: Sequence[Report], stream: TextIO) -> str:
             lines += [""] * bool(lines) + _full_table(report, width, bold)
     else:
         lines[0] = bold(lines[0])
+        if any(report.trace.origin.incomplete for report in reports):
+            lines.append(">=: the trace is incomplete: the program's peak is at least this one.")
     if (search := reports[0].search) is not None:
         out_of_time = any(report.limits is not None and report.limits.untried for report in reports)
         for line in _limits_note(search, out_of_time=out_of_time).splitlines():
@@ -143,7 +145,8 @@ def _summary_table(reports: Sequence[Report]) -> list[str]:
                 str(report.trace.program.events),
                 *map(format_size, sizes),
                 *([] if found is None else [_search_state(found)]),
-                format_size(report.trace.program.peak_live),
+                (">= " if report.trace.origin.incomplete else "")
+                + format_size(report.trace.program.peak_live),
                 format_size(stats.peak_in_use),
                 format_size(stats.peak_reserved),
                 str(stats.num_regions),

@@ -1,6 +1,7 @@
 """Tables of comma-separated values: lifetimes of blocks, and RMM's log."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,39 @@ def test_kinds_of_rows_that_are_not_known_are_counted_and_named(tmp_path: Path) 
 )
 def test_a_bad_line_of_a_log_is_named(tmp_path: Path, row: str, said: str) -> None:
     assert rejected(tmp_path, RMM + row + "\n") == said
+
+
+def test_every_figure_of_an_incomplete_trace_says_so(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("Thread,Time,Action,Pointer,Size,Stream\n1,0:00:00,free,0x1000,500,0\n")
+    (tmp_path / "whole").write_text(LIFETIMES)
+    missing = "1 block of 500 bytes was there before the first event: the peak before it is not known"
+    for options in (["--compare", "--seconds", "1"], ["--sweep"]):
+        figures = json.loads(allotment("replay", tmp_path / "t", *options, "--json").stdout)
+        assert (figures["incomplete"], figures["missing"]) == (True, [missing])
+        text = allotment("replay", tmp_path / "t", *options).stdout
+        assert "peak live at least 500 B" in text
+        assert f"missing: {missing}" in text
+        whole = allotment("replay", tmp_path / "whole", *options)
+        assert "at least" not in whole.stdout
+        assert not json.loads(allotment("replay", tmp_path / "whole", *options, "--json").stdout)[
+            "incomplete"
+        ]
+    comparison = allotment("replay", tmp_path / "t", "--compare", "--seconds", "1").stdout
+    assert "times the peak of live bytes of this trace, which is incomplete" in comparison
+    plan = json.loads(allotment("plan", tmp_path / "t", "--json").stdout)
+    assert (plan["incomplete"], plan["missing"]) == (True, [missing])
+    table = allotment("replay", tmp_path / "t", tmp_path / "whole").stdout.splitlines()
+    assert [">= 500 B" in line for line in table[1:3]] == [True, False]
+    assert table[3].startswith(">=: the trace is incomplete")
+
+
+def test_an_address_that_is_freed_twice_lacks_an_allocation_and_is_no_block_from_before(
+    tmp_path: Path,
+) -> None:
+    rows = ["allocate,0x100,256", "free,0x100,256", "free,0x100,300", "allocate,0x100,200", "free,0x900,40"]
+    columns = read(tmp_path, RMM.splitlines()[0] + "\n" + "".join(f"1,0:00:00,{row},0\n" for row in rows))
+    # The block of 40 bytes was there before; that of 300 bytes was not there together with that of 256.
+    assert events(columns) == [(1, 40), (1, 256), (2, 256), (1, 300), (2, 300), (1, 200), (2, 40)]
+    assert columns.program().peak_live == 340
+    assert (columns.origin.live_at_start, columns.origin.live_at_end) == (40, 200)
+    assert columns.origin.missing[-1] == "1 allocation is missing between two frees of one address"
