@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from allotment._core import Plan, one_line
+from allotment._core import Plan, one_line, parse_size
 from allotment._core import plan as search
 from allotment.trace.error import TraceError
 from allotment.trace.files import replace_file
@@ -60,11 +60,13 @@ def plan(
             bound, and the seconds since the start.
 
     Raises:
-        ValueError: An option is out of range.
+        ValueError: An option is out of range, or the alignment is below one that the trace asks for.
     """
-    return search(
-        trace.program, alignment=alignment, seconds=seconds, steps=steps, seed=seed, progress=progress
-    )
+    nbytes = parse_size(alignment)
+    needed = trace.origin.settings.get("alignment", 1)
+    if isinstance(needed, int) and nbytes < needed:
+        raise ValueError(f"alignment {nbytes} is below that of a block of the trace: give {needed} or more")
+    return search(trace.program, alignment=nbytes, seconds=seconds, steps=steps, seed=seed, progress=progress)
 
 
 def plan_arrays(plan: Plan) -> PlanArrays:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from allotment.trace import Columns, TraceError, read_columns
+from allotment.trace import Columns, TraceError, plan, read_columns, read_trace
 from support.command import allotment, replay_json
 
 
@@ -190,8 +190,8 @@ def test_every_figure_of_an_incomplete_trace_says_so(tmp_path: Path) -> None:
         ]
     comparison = allotment("replay", tmp_path / "t", "--compare", "--seconds", "1").stdout
     assert "times the peak of live bytes of this trace, which is incomplete" in comparison
-    plan = json.loads(allotment("plan", tmp_path / "t", "--json").stdout)
-    assert (plan["incomplete"], plan["missing"]) == (True, [missing])
+    planned = json.loads(allotment("plan", tmp_path / "t", "--json").stdout)
+    assert (planned["incomplete"], planned["missing"]) == (True, [missing])
     table = allotment("replay", tmp_path / "t", tmp_path / "whole").stdout.splitlines()
     assert [">= 500 B" in line for line in table[1:3]] == [True, False]
     assert table[3].startswith(">=: the trace is incomplete")
@@ -207,3 +207,25 @@ def test_an_address_that_is_freed_twice_lacks_an_allocation_and_is_no_block_from
     assert columns.program().peak_live == 340
     assert (columns.origin.live_at_start, columns.origin.live_at_end) == (40, 200)
     assert columns.origin.missing[-1] == "1 allocation is missing between two frees of one address"
+
+
+def test_gaps_of_blocks_are_refused_and_alignments_that_pools_have_are_taken(tmp_path: Path) -> None:
+    head = "id,lower,upper,size,alignment,gaps\n"
+    assert rejected(tmp_path, head + "0,0,10,4,,3-5\n1,3,5,4,,\n").startswith(
+        "line 2: gaps '3-5': blocks whose memory"
+    )
+    for number in (0, -4, 3, 512):
+        said = rejected(tmp_path, head + f"0,0,10,4,1,\n1,3,5,4,{number},\n")
+        assert said.startswith(f"line 3: alignment {number}: ")
+        assert "powers of two from 1 to 256" in said
+    assert rejected(tmp_path, head + "0,0,1,4,x,\n") == "line 2: alignment 'x' is not an integer"
+    assert read(tmp_path, head + "0,0,10,4,64,\n1,3,5,4,,\n").program().peak_live == 8
+    trace = read_trace(tmp_path / "t")
+    with pytest.raises(
+        ValueError, match="alignment 32 is below that of a block of the trace: give 64 or more"
+    ):
+        plan(trace, alignment=32)
+    assert plan(trace, alignment=64).arena == 128
+    done = allotment("plan", tmp_path / "t", "--alignment", "1")
+    assert done.returncode == 2
+    assert "give 64 or more" in done.stderr

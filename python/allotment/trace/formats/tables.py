@@ -21,6 +21,12 @@ _LIFETIME_NAMES = {
     "size": "size",
 }
 
+#: Optional columns that MiniMalloc reads, which change where a block may lie.
+_ALIGNMENT, _GAPS = "alignment", "gaps"
+
+#: The alignment of all addresses of a pool; plans have it by default.
+_POOL_ALIGNMENT = 256
+
 #: RMM's columns, in the order that its logging resource adaptor writes.
 _RMM = ("Thread", "Time", "Action", "Pointer", "Size", "Stream")
 
@@ -85,6 +91,8 @@ def _read_lifetimes(path: str, names: list[str], rows: Iterator[tuple[int, dict[
     """Read blocks that live from one step to another: ``[lower, upper)``, or up to and with the step ``end``."""
     roles = {role: name for name in names if (role := _LIFETIME_NAMES.get(name.lower())) is not None}
     last_step = 1 if roles["upper"].lower() == "end" else 0
+    special = {name.lower(): name for name in names if name.lower() in (_ALIGNMENT, _GAPS)}
+    alignment = 1
     seen: dict[str, int] = {}
     changes: list[tuple[int, int, int, int]] = []
     for number, row in rows:
@@ -102,6 +110,16 @@ def _read_lifetimes(path: str, names: list[str], rows: Iterator[tuple[int, dict[
             raise fault(
                 path, f"line {number}: the block ends at step {upper}, which is not after its start {lower}"
             )
+        if _GAPS in special and row[special[_GAPS]]:
+            raise fault(
+                path,
+                f"line {number}: {special[_GAPS]} {row[special[_GAPS]]!r}: blocks whose memory others use for a while "
+                "cannot be replayed or planned; without the column, each block has its memory from start to end",
+            )
+        if _ALIGNMENT in special:
+            alignment = max(
+                alignment, _alignment(path, number, special[_ALIGNMENT], row[special[_ALIGNMENT]])
+            )
         # At one step, frees come before allocations, each in the order of the file.
         changes += [(lower, 1, number, size), (upper, 0, number, size)]
     changes.sort()
@@ -112,7 +130,21 @@ def _read_lifetimes(path: str, names: list[str], rows: Iterator[tuple[int, dict[
         else:
             events.free(number, size)
     op, ids, sizes, _ = events.columns()
-    return Columns(path, None, op, ids, sizes, origin=Origin("lifetimes"))
+    settings = {_ALIGNMENT: alignment} if alignment > 1 else {}
+    return Columns(path, None, op, ids, sizes, origin=Origin("lifetimes", settings=settings))
+
+
+def _alignment(path: str, line: int, name: str, text: str) -> int:
+    """Return the alignment of a block, 1 for an empty field."""
+    alignment = _integer(path, line, name, text) if text else 1
+    if alignment < 1 or _POOL_ALIGNMENT % alignment:
+        raise fault(
+            path,
+            f"line {line}: {name} {alignment}: blocks have addresses that are multiples of {_POOL_ALIGNMENT}, so that "
+            f"powers of two from 1 to {_POOL_ALIGNMENT} are served; without the column, `allotment plan --alignment` "
+            "gives all blocks a larger one",
+        )
+    return alignment
 
 
 def _read_rmm(path: str, rows: Iterator[tuple[int, dict[str, str]]], *, is_cut: bool) -> Columns:
