@@ -1,15 +1,21 @@
-"""What does an event of a recorded program cost in an elastic pool beside a plain one?
+"""What does an event of a recorded program cost in an elastic pool beside a plain one, and what does a pause cost?
 
 At a limit that never binds, budget: 1.3 times the plain pool in the geometric mean. The smallest limit at which the
 elastic pool refuses nothing stands beside it, with the time there, where pages move all the time. The best of several
-plays counts; sides take turns, because the speed of shared machines drifts. This is a script, not a test.
+plays counts; sides take turns, because the speed of shared machines drifts. With ``--pauses`` it measures instead a
+pause of 1 GiB and the resume after it, beside a copy of the same bytes into new memory; the budget of the resume is 1.3
+times that. This is a script, not a test.
 """
 
 import argparse
 import math
 import statistics
 from pathlib import Path
+from time import perf_counter
 
+import numpy as np
+
+import allotment
 from allotment._core import Program, find_limits, replay
 from allotment.trace import TraceError, read_traces
 
@@ -31,13 +37,44 @@ def nanoseconds(program: Program, plays: int) -> dict[int, float]:
     return best
 
 
+def pauses(page_size: int, rounds: int) -> tuple[float, float]:
+    """Return the time of a pause and that of its end, by that of a copy into new memory: medians."""
+    pool = allotment.Pool("2GiB", elastic=True, page_size=page_size)
+    block = pool.allocate("1GiB")
+    data = np.frombuffer(block, np.uint64)
+    data[:] = np.arange(1, data.size + 1, dtype=np.uint64)
+    expected = int(data.sum())
+    paused, resumed = [], []
+    for _ in range(rounds):
+        start = perf_counter()
+        copy = data.copy()
+        copied = perf_counter() - start
+        del copy
+        start = perf_counter()
+        pool.pause(keep="host")
+        middle = perf_counter()
+        pool.resume()
+        resumed.append((perf_counter() - middle) / copied)
+        paused.append((middle - start) / copied)
+    if int(data.sum()) != expected:
+        raise SystemExit("the content changed in a pause")
+    return statistics.median(paused), statistics.median(resumed)
+
+
 def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("traces", nargs="*", type=Path, help="files, or folders of .npz files")
     parser.add_argument("--plays", type=int, default=7, help="plays of each program and side")
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds of each search for a limit")
+    parser.add_argument("--pauses", type=int, default=0, metavar="ROUNDS", help="measure pauses instead")
     arguments = parser.parse_args()
+    if arguments.pauses:
+        print("| by a copy into new memory | pause | resume |\n|---|---:|---:|")
+        for page_size in PAGE_SIZES:
+            ratios_of_copy = (f"{ratio:.2f}" for ratio in pauses(page_size, arguments.pauses))
+            print(f"| pages of {page_size // KIB} KiB | {' | '.join(ratios_of_copy)} |", flush=True)
+        return
     given = arguments.traces or [ROOT / "tests" / "traces"]
     paths = [path for one in given for path in (sorted(one.glob("*.npz")) if one.is_dir() else [one])]
     print(
