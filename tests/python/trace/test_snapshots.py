@@ -138,25 +138,6 @@ def test_old_snapshots_have_segments_alone_and_sizes_in_a_history(tmp_path: Path
     assert (origin.live_at_start, origin.live_at_end, origin.reserved_at_end) == (1212, 1212, 2048)
 
 
-def test_what_events_and_segments_disagree_on_is_said(tmp_path: Path) -> None:
-    trace = [
-        event("alloc", 512, 10),
-        event("alloc", 512, 20),
-        event("free_completed", 512, 30),
-        event("alloc", 1024, 40),
-        event("polished", 0, 0),
-    ]
-    origin = read(tmp_path, snapshot([segment(512, [block(512, 7)])], trace)).origin
-    assert origin.missing == (
-        "1 free is missing between two allocations of one address",
-        "1 free had another size than the allocation",
-        "1 allocation is missing: its block is in use at the end",
-        "1 block of 40 bytes is live by the events, but not in the segments",
-        "kinds of entries that are not known were left out: polished",
-    )
-    assert origin.entries == {"polished": 1}
-
-
 def test_annotations_and_metadata_are_counted_by_name(tmp_path: Path) -> None:
     marks = [
         {"stage": stage, "name": "step", "device": 0, "time_us": 5} for stage in ("START", "END", "START")

@@ -8,7 +8,8 @@ A block is free again at ``free_completed``: from ``free_requested`` to then oth
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from allotment._core import PickledRows, read_plain_pickle
@@ -31,6 +32,10 @@ class _Segments:
     active: list[tuple[int, int, object, object]]
     reserved: int = 0
     largest_free: int = 0
+    #: Addresses of blocks in use whose requested bytes the file does not say: their size is rounded up.
+    rounded: set[int] = field(default_factory=set)
+    #: Start, end and place in the file of each segment.
+    ranges: list[tuple[int, int, str]] = field(default_factory=list)
 
 
 def read_snapshot(path: str, content: bytes) -> list[Columns]:
@@ -97,16 +102,29 @@ def _segments(path: str, segments: list[Any]) -> dict[int, _Segments]:
             size = integer(path, where, block, "size")
             if block.get("state") in _ACTIVE:
                 stream = segment.get("stream", 0)
-                found.active.append((address, _requested(path, where, block), stream, block.get("frames")))
+                requested = _requested(path, where, block)
+                found.active.append(
+                    (address, size if requested is None else requested, stream, block.get("frames"))
+                )
+                if requested is None:
+                    found.rounded.add(address)
             else:
                 found.largest_free = max(found.largest_free, size)
             address += size
         if address - start > total:
             raise fault(path, f"{place}: total_size is {total}, but its blocks have {address - start} bytes")
+        found.ranges.append((start, start + total, place))
+    for found in devices.values():
+        found.ranges.sort()
+        for (_, end, first), (start, _, second) in pairwise(found.ranges):
+            if start < end:
+                raise fault(
+                    path, f"{second}: its address {start:#x} is inside {first}, which ends at {end:#x}"
+                )
     return devices
 
 
-def _requested(path: str, place: str, block: dict[str, Any]) -> int:
+def _requested(path: str, place: str, block: dict[str, Any]) -> int | None:
     """Return the requested bytes of a block: versions before 2.0 have them in its history, or not at all."""
     size = integer(path, place, block, "size")
     history = block.get("history")
@@ -115,7 +133,7 @@ def _requested(path: str, place: str, block: dict[str, Any]) -> int:
     elif isinstance(history, list) and history:
         name, requested = "real_size", integer(path, f"{place}: history[0]", history[0], "real_size")
     else:
-        return size
+        return None
     if requested > size:
         raise fault(path, f"{place}: {name} is {requested}, more than its size {size}")
     return requested
@@ -127,11 +145,19 @@ def _device(trace: DeviceTrace, segments: _Segments) -> Columns:
         (address, size, stream, stacks.number(frames)) for address, size, stream, frames in segments.active
     )
     missing = events.missing()
-    active = {address for address, *_ in segments.active}
+    active = {address: size for address, size, *_ in segments.active}
+    differing = sum(
+        block.size > active[address] if address in segments.rounded else block.size != active[address]
+        for address, block in events.live.items()
+        if address in active
+    )
     vanished = [block.size for address, block in events.live.items() if address not in active]
     if unexplained:
         lost = counted(unexplained, "allocation", "is missing: its block is", "are missing: their blocks are")
         missing.append(f"{lost} in use at the end")
+    if differing:
+        blocks = counted(differing, "block", "has", "have")
+        missing.append(f"{blocks} another size in the segments than in the events, which count")
     if vanished:
         size = f"of {sum(vanished)} bytes"
         blocks = counted(len(vanished), "block", f"{size} is", f"{size} are")
