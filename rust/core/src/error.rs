@@ -370,6 +370,16 @@ pub enum LimitError {
         /// The first failure, as the source raised it.
         failure: SourceFailure,
     },
+    /// The allocations of a paused pool have more pages than the limit allows.
+    #[error(
+        "limit {limit} is below the {bytes} bytes that resuming the paused pool takes: free something first"
+    )]
+    BelowPaused {
+        /// The limit passed, in bytes.
+        limit: u64,
+        /// Bytes of the pages that allocations touch.
+        bytes: u64,
+    },
     /// The pool cannot be used.
     #[error(transparent)]
     Unusable(#[from] Unusable),
@@ -397,6 +407,7 @@ impl LimitError {
                 ([limit, reserved], [after_trim, trim_helps], None)
             }
             Self::SourceFailed { limit, reserved, .. } => ([limit, reserved], [false; 2], None),
+            Self::BelowPaused { limit, bytes } => ([limit, bytes], [false; 2], None),
             Self::Unusable(unusable) => ([0; 2], [false; 2], Some(unusable)),
         };
         (core::mem::discriminant(self), numbers, flags, unusable)

@@ -8,7 +8,7 @@ use allotment::source::{
     AddressSpace, CheckedPages, CommittedPages, FailingPages, Grant, PageCall, PageSource, RegionSource,
     ReserveError, SourceFailure,
 };
-use allotment::{AllocError, Options, PauseError, PausedContent, Pool, Unusable};
+use allotment::{AllocError, LimitError, Options, PauseError, PausedContent, Pool, Unusable};
 
 pub(crate) const PAGE: u64 = 64 << 10;
 
@@ -118,6 +118,24 @@ fn zeros_are_written_only_where_committed_memory_may_have_other_content() {
         pool.resume().expect("resumable");
         assert_eq!(written.load(Ordering::Relaxed), expected * PAGE, "{content} {commits_zeros}");
     }
+}
+
+#[test]
+fn the_limit_of_a_paused_pool_leaves_room_to_resume() {
+    let (pool, _) = pool();
+    let [kept, gone] = [5, 2].map(|pages| pool.allocate(pages * PAGE).expect("room"));
+    pool.pause(PausedContent::Memory).expect("pausable");
+    for trim in [false, true] {
+        let error = pool.set_limit(7 * PAGE - 1, trim, "a test").expect_err("below the content");
+        assert!(matches!(error, LimitError::BelowPaused { bytes, .. } if bytes == 7 * PAGE), "{error}");
+    }
+    pool.set_limit(7 * PAGE, false, "a test").expect("room for all");
+    pool.free(gone.address).expect("live");
+    pool.set_limit(5 * PAGE, false, "a test").expect("room for the rest");
+    assert_eq!(pool.resume().expect("resumable"), 5 * PAGE);
+    assert!(pool.explain(1).expect("usable").is_some());
+    pool.free(kept.address).expect("live");
+    pool.check().expect("sound");
 }
 
 #[test]

@@ -24,8 +24,8 @@ impl Pool {
 
     /// Changes the limit in bytes; returns the bytes released for it. `set_by` appears in reports.
     ///
-    /// The limit cannot be lower than the reserved bytes. With `trim`, wholly free regions are released first if that
-    /// is enough.
+    /// The limit cannot be lower than the reserved bytes, or than those that a paused pool takes when it resumes. With
+    /// `trim`, wholly free regions are released first if that is enough.
     ///
     /// # Errors
     /// If the limit is out of range or below what stays reserved, the source takes too few pages of an elastic pool, or
@@ -41,6 +41,11 @@ impl Pool {
                 state.empty_quarantine();
             }
             let allocator = &mut state.allocator;
+            let bytes = allocator.bytes_to_resume();
+            if limit < bytes {
+                drop(state);
+                return Err(LimitError::BelowPaused { limit, bytes });
+            }
             let reserved = allocator.counters.reserved();
             let mut regions = Vec::new();
             let mut released = 0;

@@ -100,6 +100,14 @@ impl Tables {
         PageSpan::within(chunk.address, chunk.end(), self.pages().shift).len()
     }
 
+    /// Returns the bytes of the pages that a paused pool takes when it resumes; 0 for other pools.
+    pub(crate) fn bytes_to_resume(&self) -> u64 {
+        if !self.is_paused() {
+            return 0;
+        }
+        self.touched_pages().iter().map(|pages| pages.len() << self.pages().shift).sum()
+    }
+
     /// Returns the touched pages, in order.
     pub(crate) fn touched_pages(&self) -> Vec<PageSpan> {
         let shift = self.pages().shift;
