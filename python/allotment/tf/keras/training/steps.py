@@ -15,6 +15,7 @@ from allotment.tf.keras.training.compiled import CompiledLoss, CompiledMetrics, 
 from allotment.tf.keras.training.data import Batch
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.creation import zeros_like
+from allotment.tf.ops.functions import are_recorded
 from allotment.tf.ops.indexing.indexed_slices import map_values
 from allotment.tf.ops.math.arithmetic import add, multiply
 from allotment.tf.ops.reduction.reduce import reduce_mean, reduce_sum
@@ -165,16 +166,19 @@ class Steps(Layer):
             return added
         total, parts = self._loss_of(y, y_pred, sample_weight, samples)
         if parts:
-            self._track_parts(parts, rows)
+            self._track_parts(parts, rows, samples)
         return total if added is None else add(total, cast(added, total._dtype))
 
-    def _track_parts(self, parts: Mapping[str, EagerTensor], rows: int) -> None:
+    def _track_parts(self, parts: Mapping[str, EagerTensor], rows: int, samples: int) -> None:
         if not self._part_trackers:
             run_once(lambda: self._part_trackers.update({name: Mean(f"{name}_loss") for name in parts}))
-        if rows:
-            # Each batch has the same weight, as in Keras, whose graphs do not know the number of samples.
-            for name, part in parts.items():
-                self._part_trackers[name].add(_mean_value(part), 1 / number_of_replicas())
+        if not rows:
+            return
+        # As in Keras, whose graphs do not know the number of samples: there each batch has the same weight.
+        counts = self.run_eagerly or not are_recorded()
+        scale, weight = (samples, rows) if counts else (1, 1 / number_of_replicas())
+        for name, part in parts.items():
+            self._part_trackers[name].add(_mean_value(part) * scale, weight)
 
     def _track(self, loss: EagerTensor, y_pred: Any) -> None:
         rows = len(nest.flatten(y_pred)[0])

@@ -125,3 +125,17 @@ def test_training_moves_weights_that_probabilities_of_zero_would_hold(has_replic
     # The gradient is the outer product of the sample and (0, 1, -1).
     expected = np.eye(3) - 0.01 * np.outer(LOGITS[0], [0, 1, -1])
     np.testing.assert_allclose(model.get_weights()[0], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("run_eagerly", "expected"), [(True, (4 + 9 * 2) / 6), (False, (1 + 9) / 2)])
+def test_losses_of_outputs_count_samples_where_keras_knows_their_number(
+    run_eagerly: bool, expected: float
+) -> None:
+    start = keras.Input((1,))
+    same = [keras.layers.Activation("linear", name=name)(start) for name in "ab"]
+    model = keras.Model(start, same)
+    model.compile("sgd", ["mse", "mse"], run_eagerly=run_eagerly)
+    x = np.array([[1.0]] * 4 + [[3.0]] * 2)
+    found = model.evaluate(x, [np.zeros((6, 1))] * 2, batch_size=4, verbose=0, return_dict=True)
+    assert found["a_loss"] == pytest.approx(expected)
+    assert found["loss"] == pytest.approx(2 * (4 + 9 * 2) / 6)
