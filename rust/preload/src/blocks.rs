@@ -143,7 +143,7 @@ pub(crate) fn trim() -> bool {
     let Some(blocks) = BLOCKS.get().filter(|_| !entry::is_inside()) else { return false };
     let _inside = Inside::enter();
     let trimmed = catch_unwind(AssertUnwindSafe(|| blocks.pool.trim_to(0)));
-    trimmed.is_ok_and(|bytes| bytes.is_ok_and(|bytes| bytes > 0))
+    trimmed.is_ok_and(|bytes| bytes.unwrap_or_else(|error| error.released()) > 0)
 }
 
 impl Blocks {
