@@ -216,7 +216,7 @@ impl Bins {
 
     /// Visits up to about `count` free chunks of at least `size` bytes from the lowest classes, in no particular order.
     /// Of a tree it visits the best fit alone.
-    pub(crate) fn some_from(
+    pub(crate) fn visit_from(
         &self,
         chunks: &ChunkTable,
         size: u64,

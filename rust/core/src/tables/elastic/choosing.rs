@@ -13,7 +13,7 @@ impl Tables {
     /// Returns the hole and the place that need the least memory; `None` if no hole serves the request under the limit.
     pub(super) fn choose(&self, request: ChunkRequest) -> Option<(Handle, Place)> {
         let mut search = Search::new(self, request);
-        self.bins.some_from(&self.chunks, request.rounded(), CANDIDATES, |handle| {
+        self.bins.visit_from(&self.chunks, request.rounded(), CANDIDATES, |handle| {
             if search.may_win(handle) {
                 search.compare(handle);
             }
@@ -75,13 +75,13 @@ struct Search<'a> {
     is_tight: bool,
     /// Whether each end of each hole is a place: the request has no alignment, and the source lost no range.
     is_simple: bool,
-    least: Needs,
+    least: PlaceCosts,
     best: Option<(Handle, Place)>,
 }
 
 /// The costs of a place: the least number wins, then the least second one, then the smallest hole at the lowest address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Needs(u64, u128, u128);
+struct PlaceCosts(u64, u128, u128);
 
 impl<'a> Search<'a> {
     fn new(tables: &'a Tables, request: ChunkRequest) -> Self {
@@ -95,7 +95,7 @@ impl<'a> Search<'a> {
             room: tables.room_for(request),
             is_tight: tables.is_tight(),
             is_simple: !request.is_aligned() && pages.lost.is_empty(),
-            least: Needs(u64::MAX, 0, 0),
+            least: PlaceCosts(u64::MAX, 0, 0),
             best: None,
         }
     }
@@ -103,7 +103,7 @@ impl<'a> Search<'a> {
     /// Returns false if a few numbers tell that a hole has no better place than the best one so far.
     #[inline(always)]
     fn may_win(&self, handle: Handle) -> bool {
-        let Needs(ends_range, needs, hole) = self.least;
+        let PlaceCosts(ends_range, needs, hole) = self.least;
         if self.is_tight || ends_range > 0 {
             return true;
         }
@@ -136,7 +136,7 @@ impl<'a> Search<'a> {
                 (start, needs) = (at_end, others);
             }
         }
-        let needs = Needs(needs.0, needs.1, pair(size, address));
+        let needs = PlaceCosts(needs.0, needs.1, pair(size, address));
         if needs < self.least {
             self.least = needs;
             self.best = Some((handle, place_in(hole.2, start, start + self.bytes, self.pages)));
