@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -176,3 +177,15 @@ def test_a_copy_owns_its_own_layers() -> None:
     twin.l.append(dense(2))
     assert units(owner) == [1]
     assert units(twin) == [1, 2]
+
+
+def test_checkpoints_hold_the_layers_of_functional_models(tmp_path: Path) -> None:
+    def made() -> Any:
+        start, twice = keras.Input((3,)), L.Dense(3)
+        return keras.Model(start, [L.Dense(2)(twice(twice(start))), L.Dense(1)(start)])
+
+    one, other = made(), made()
+    path = tf.train.Checkpoint(model=one).save(str(tmp_path / "c"))
+    tf.train.Checkpoint(model=other).restore(path)
+    for mine, its in zip(one.get_weights(), other.get_weights(), strict=True):
+        np.testing.assert_array_equal(mine, its)

@@ -1,5 +1,6 @@
 """Functional models: ``Model(inputs, outputs)``."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from allotment.tf import nest
@@ -51,6 +52,10 @@ class Functional(Model, KnownEnds):
     def layers(self) -> list[Layer]:
         """The layers between the inputs and the outputs, those of the inputs among them."""
         return list(self._plan.layers)  # type: ignore[arg-type]
+
+    def _checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
+        yield from super()._checkpoint_parts()
+        yield "_layers", list(self._plan.layers)
 
     @property
     def inputs(self) -> list[KerasTensor]:
