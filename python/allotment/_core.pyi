@@ -955,7 +955,7 @@ class Pool:
             MemoryDamageError: Guard mode found damage in freed memory; the regions went back nevertheless.
             RuntimeError: The source did not take some pages of an elastic pool. What it took is gone.
         """
-    def pause(self, *, keep: str | os.PathLike[str] | None = "host") -> int:
+    def pause(self, *, keep: str | bytes | os.PathLike[str] | os.PathLike[bytes] | None = "host") -> int:
         """Give all memory of an elastic pool back, allocations included, and return its bytes. The addresses stay.
 
         Nothing may use the allocations until ``resume()``. Meanwhile requests are refused with ``RuntimeError``; frees
@@ -1533,8 +1533,8 @@ def replay(
         elastic: Play into an elastic pool: see :class:`Pool`. False by default.
         page_size: The page size of an elastic pool: a power of two from 256 bytes on. ``None`` (default): 2 MiB.
         offsets: A writable buffer of 64-bit signed integers, one an event, that receives the distances from the
-            first region's start: -1 for a refusal and for the free of a refused block; a free repeats what it
-            frees.
+            first region's start: -1 for a refusal, for a block of zero bytes, and for the free of either; a free
+            repeats what it frees.
 
     Raises:
         ValueError: An option is out of range, or ``offsets`` has the wrong length.

@@ -95,8 +95,7 @@ commands.add_command(run_command)
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0),
-    default=60.0,
-    show_default=True,
+    show_default="60",
     metavar="NUMBER",
     help="--min-limit ends after this time for each TRACE, and says which limits it did not try.",
 )
@@ -160,7 +159,8 @@ commands.add_command(run_command)
 @click.option(
     "--offsets",
     metavar="FILE.npy",
-    help="Write where each block lands: int64, one an event, -1 if refused. One TRACE only.",
+    help="Write where each block lands: int64, one an event, -1 if it has no place: refused, or zero bytes. One TRACE "
+    "only.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def replay_command(
@@ -168,7 +168,7 @@ def replay_command(
     options: "ReplayOptions",
     min_limit: bool,
     granularity: int | None,
-    seconds: float,
+    seconds: float | None,
     round_sizes: int | None,
     compare: bool,
     sweep: bool,
@@ -185,8 +185,8 @@ def replay_command(
 
     A TRACE is an .npz file with the columns op (1 allocates, 2 frees), id and size, one integer an event; a memory
     snapshot of PyTorch; a table of lifetimes (id, lower, upper, size); the log of RMM; or a profile of TensorFlow
-    (.xplane.pb). Its content determines which. A snapshot or profile of several devices counts as several traces, and a
-    folder stands for the traces in it.
+    (.xplane.pb, .trace.json.gz). Its content determines which. A snapshot or profile of several devices counts as
+    several traces, and a folder stands for the traces in it.
     SIZE is a number with a unit (B, KiB to EiB, KB to EB) or of bytes.
 
     The defaults are those of a pool over made-up addresses (source "address-space") with trim_on_oom off. A pool over
@@ -197,7 +197,12 @@ def replay_command(
     from allotment.cli.replay import Outputs, replay_files
     from allotment.trace import Search
 
-    check_pages(options, has_limit=not (min_limit or compare or sweep))
+    check_pages(options, has_limit=not (min_limit or compare or sweep), is_only=not (compare or sweep))
+    if granularity is not None and not min_limit:
+        raise click.UsageError("'--granularity' is of '--min-limit'")
+    if seconds is not None and not (min_limit or compare):
+        raise click.UsageError("'--seconds' is of '--min-limit' and '--compare'")
+    most_seconds = 60.0 if seconds is None else seconds
     outputs = Outputs(offsets, timeline, html, png, exports)
     outputs.check(paths := expand_paths(paths), min_limit=min_limit)
     if limits is not None and not sweep:
@@ -212,10 +217,10 @@ def replay_command(
 
         if sweep:
             return Outcome(sweep_traces(paths, options, limits, as_json=as_json))
-        return Outcome(compare_traces(paths, options, seconds, as_json=as_json))
+        return Outcome(compare_traces(paths, options, most_seconds, as_json=as_json))
     if events is not None and html is None and png is None:
         raise click.UsageError("'--range' is of '--html' and '--png'")
-    search = Search(granularity or options.limit_step, seconds) if min_limit else None
+    search = Search(granularity or options.limit_step, most_seconds) if min_limit else None
     return replay_files(
         paths, options, search, outputs, events or (0, None), round_sizes=round_sizes or 1, as_json=as_json
     )

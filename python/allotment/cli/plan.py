@@ -7,6 +7,7 @@ from allotment._core import Plan, format_size, one_line
 from allotment.cli.command import BadInput, Outcome
 from allotment.cli.progress import progress
 from allotment.trace import Columns, Trace, TraceError, plan, read_all_columns, write_plan
+from allotment.trace.blocks import counted
 from allotment.trace.plan import plan_figures
 from allotment.trace.reader import checked
 
@@ -86,7 +87,7 @@ def _text(trace: Trace, found: Plan, output: str | None) -> str:
     """Return the figures of a plan as text for a terminal."""
 
     def size(nbytes: int) -> str:
-        return f"{format_size(nbytes)} ({nbytes} bytes)"
+        return f"{format_size(nbytes)} ({counted(nbytes, 'byte')})"
 
     over = found.arena / found.lower_bound if found.lower_bound else 1.0
     if found.arena == found.lower_bound:
@@ -96,7 +97,7 @@ def _text(trace: Trace, found: Plan, output: str | None) -> str:
     else:
         said = f"{over:.4f} times the lower bound; more time may find a smaller one"
     lines = [
-        f"{one_line(trace.title)}: {trace.program.events} events, {found.requests} requests",
+        f"{one_line(trace.title)}: {counted(trace.program.events, 'event')}, {counted(found.requests, 'request')}",
         f"lower bound   {size(found.lower_bound)}: the most that is live at once, in multiples of {found.alignment}",
         f"arena         {size(found.arena)}: {said}",
         "checked       no two blocks that live at the same time overlap",

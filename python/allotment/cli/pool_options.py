@@ -76,21 +76,26 @@ _OPTIONS = (
 )
 
 
-def check_pages(options: "ReplayOptions", *, has_limit: bool = True) -> None:
+def check_pages(options: "ReplayOptions", *, has_limit: bool = True, is_only: bool = True) -> None:
     """Check the pages of an elastic pool, so that a wrong size is reported before files are read.
 
     Args:
         options: Options of the pool.
         has_limit: Whether the limit of the options is used; limits are searched otherwise.
+        is_only: Whether the options are of the only pool: those of several are not all elastic.
 
     Raises:
         click.UsageError: A page size without an elastic pool, one that is no power of two up to 1 GiB, or one above the
-            limit.
+            limit; or an option of regions for an elastic pool.
     """
     if not options.elastic:
         if options.page_size is not None:
             raise click.UsageError("'--page-size' is of '--elastic'")
         return
+    if is_only and (options.gap or options.joined is not None):
+        raise click.UsageError(
+            "'--gap', '--joined' and '--apart' have no effect with '--elastic', which has one region"
+        )
     pages = options.page_bytes
     if pages.bit_count() != 1 or pages > _MAX_PAGE_SIZE:
         raise click.UsageError(f"'--page-size' must be a power of two up to 1 GiB, not {pages} bytes")

@@ -183,7 +183,7 @@ def _make_gpu_pool(
         growth=plan.growth.on,
         source=source,
         trim_on_oom=settings.trim_on_oom,
-        joins_regions=False,
+        joins_regions=None if plan.elastic else False,
         fragmentation_fraction=plan.fragmentation,
         name=f"GPU_{plan.index}_bfc",
         limit_set_by=plan.limit.set_by,

@@ -137,7 +137,7 @@ class BlockEvents:
         """Return sentences on what the file does not have."""
         said = []
         if self.before:
-            size = f"of {self.live_before} bytes"
+            size = f"of {counted(self.live_before, 'byte')}"
             blocks = counted(len(self.before), "block", f"{size} was", f"{size} were")
             said.append(f"{blocks} there before the first event: the peak before it is not known")
         if self.frees_missing:

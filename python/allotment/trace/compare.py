@@ -209,7 +209,10 @@ def compare(
 
     Raises:
         TraceError: A pool or the model of PyTorch's allocator refuses a request at every limit.
+        ValueError: ``seconds`` is negative.
     """
+    if not seconds >= 0:
+        raise ValueError(f"seconds must be 0 or more, not {seconds}")
     chosen = policies(options or ReplayOptions())
     rows = []
     for done, policy in enumerate(chosen):
@@ -230,13 +233,10 @@ def _pool(trace: Trace, policy: Policy, options: ReplayOptions, seconds: float) 
     settings = asdict(options)
     del settings["limit"]
     granularity = max(_granularity(trace), options.limit_step)
-    problem = None
     try:
         limits = find_limits(trace.program, granularity=granularity, seconds=seconds, **settings)
     except ValueError as error:
-        problem = f"{trace.path}: {error}"
-    if problem is not None:
-        raise TraceError(problem)
+        raise TraceError(f"{trace.path}: {error}") from error
     limit = _AMPLE if options.growth else max(limits.min_limit, 1)
     result = replay(trace.program, limit=limit, **settings)
     return Compared(

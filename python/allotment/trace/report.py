@@ -74,8 +74,8 @@ class Report:
     #: Options and result of the search for limits, if there was one; ``result`` is then at the smallest limit.
     search: Search | None = None
     limits: Limits | None = None
-    #: Distance in bytes of each event's block from the first region's start, shape (events,); -1 for a refusal and
-    #: for the free of a refused block.
+    #: Distance in bytes of each event's block from the first region's start, shape (events,); -1 for a refusal, for a
+    #: block of zero bytes, and for the free of either.
     offsets: "NDArray[np.int64] | None" = None
 
     @property

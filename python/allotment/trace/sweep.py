@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from allotment._core import replay
+from allotment._core import parse_size, replay
 from allotment.trace.compare import Policy, policies, replay_model
 from allotment.trace.reader import Trace
 from allotment.trace.report import ReplayOptions
@@ -43,7 +43,7 @@ def sweep(
     trace: Trace,
     options: ReplayOptions | None = None,
     *,
-    limits: Sequence[int] | None = None,
+    limits: Sequence[int | str] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Sweep:
     """Replay a program under each policy at each limit.
@@ -53,7 +53,8 @@ def sweep(
     Args:
         trace: The recorded program.
         options: Options of the pools; limit, growth, policy and pages are ignored.
-        limits: Limits in bytes; by default 21 from half the peak of live bytes to one and a half times it.
+        limits: Limits in bytes, or texts such as ``"64MiB"``; by default 21 from half the peak of live bytes to one and
+            a half times it.
         progress: Called with the number of replays done and of all.
 
     Raises:
@@ -62,7 +63,7 @@ def sweep(
     import numpy as np
 
     peak = trace.program.peak_live
-    steps = [max(1, peak * share // 20) for share in range(10, 31)] if limits is None else list(limits)
+    steps = [max(1, peak * share // 20) for share in range(10, 31)] if limits is None else _sizes(limits)
     if min(steps, default=1) < 1:
         raise ValueError(f"limit {min(steps)} is not positive")
     # The limit of an elastic pool is at least a page.
@@ -85,3 +86,7 @@ def sweep(
             else:
                 refused[row, column] = replay_model(trace, policy, limit).refused
     return Sweep(trace, chosen, np.array(steps, np.int64), refused)
+
+
+def _sizes(limits: Sequence[int | str]) -> list[int]:
+    return [parse_size(limit) if isinstance(limit, str) else limit for limit in limits]

@@ -10,6 +10,7 @@ from typing import TextIO
 import click
 
 from allotment._core import Limits, format_size, one_line
+from allotment.trace.blocks import counted
 from allotment.trace.recording import Origin
 from allotment.trace.report import Report, Search
 
@@ -54,7 +55,7 @@ def _full_table(report: Report, width: int | None, bold: Callable[[str], str]) -
         rows.append((label, text, exact))
 
     def amount(label: str, nbytes: int) -> None:
-        line(label, format_size(nbytes), f"{nbytes} bytes")
+        line(label, format_size(nbytes), counted(nbytes, "byte"))
 
     options, result, stats = report.options, report.result, report.result.stats
     origin = report.trace.origin

@@ -159,7 +159,7 @@ impl Pool {
         elastic: bool,
         page_size: Option<&Bound<'_, PyAny>>,
         plan: Option<&Bound<'_, PyAny>>,
-        record_events: Option<usize>,
+        record_events: Option<&Bound<'_, PyAny>>,
         idle_trim_seconds: Option<f64>,
         limit_set_by: Option<String>,
         guard: Option<bool>,

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -12,7 +13,7 @@ use allotment::{EventKind, EventLog as CoreLog, Keep, PoolEvent, RecentEvents};
 use allotment_sync::PerProcess;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyInt};
 
 use crate::error::IntoPyErr;
 use crate::error::os_error::os_error;
@@ -179,6 +180,20 @@ impl State {
     }
 }
 
+/// Returns a whole number in a range.
+fn number_argument(value: &Bound<'_, PyAny>, name: &str, range: &RangeInclusive<usize>) -> PyResult<usize> {
+    match value.extract::<usize>() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        Err(error) if !value.is_instance_of::<PyInt>() => Err(error),
+        // Negative numbers, too, and those above 64 bits.
+        _ => Err(PyValueError::new_err(format!(
+            "{name} must be from {} to {}, not {value}",
+            range.start(),
+            range.end()
+        ))),
+    }
+}
+
 /// Records a pool that was just made in the logs that new pools join.
 pub(crate) fn join_new(pool: &Arc<allotment::Pool>) {
     let logs = JOINED_BY_NEW.get().lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -203,8 +218,8 @@ pub(crate) struct EventLog(Arc<Log>);
 
 impl EventLog {
     /// Returns a log of the last events of a pool that was just made.
-    pub(crate) fn of_pool(pool: &Arc<allotment::Pool>, events: usize) -> PyResult<Self> {
-        let log = Self::new(events, "last", 0)?;
+    pub(crate) fn of_pool(pool: &Arc<allotment::Pool>, events: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let log = Self::new(events, "last", None)?;
         // A pool of this process cannot refuse it.
         let _ = log.0.join(pool);
         Ok(log)
@@ -214,19 +229,11 @@ impl EventLog {
 #[pymethods]
 impl EventLog {
     #[new]
-    #[pyo3(signature = (events, keep, stacks = 0))]
-    fn new(events: usize, keep: &str, stacks: usize) -> PyResult<Self> {
-        if events == 0 || events > MAX_EVENTS {
-            return Err(PyValueError::new_err(format!(
-                "events must be from 1 to {MAX_EVENTS}, not {events}"
-            )));
-        }
-        if stacks > stack::MAX_FRAMES {
-            return Err(PyValueError::new_err(format!(
-                "stacks must be from 0 to {} frames, not {stacks}",
-                stack::MAX_FRAMES
-            )));
-        }
+    #[pyo3(signature = (events, keep, stacks = None), text_signature = "(events, keep, stacks=0)")]
+    fn new(events: &Bound<'_, PyAny>, keep: &str, stacks: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let events = number_argument(events, "events", &(1..=MAX_EVENTS))?;
+        let frames =
+            stacks.map_or(Ok(0), |stacks| number_argument(stacks, "stacks", &(0..=stack::MAX_FRAMES)))?;
         let keep = match keep {
             "last" => Keep::Last,
             "first" => Keep::First,
@@ -237,7 +244,7 @@ impl EventLog {
         let events = CoreLog::new(events, keep);
         Ok(Self(Arc::new(Log {
             events,
-            frames: stacks,
+            frames,
             state: Mutex::default(),
             file: Mutex::default(),
             unwritten: AtomicU64::new(0),

@@ -125,8 +125,8 @@ impl Limits {
 ///     elastic: Play into an elastic pool: see :class:`Pool`. False by default.
 ///     page_size: The page size of an elastic pool: a power of two from 256 bytes on. ``None`` (default): 2 MiB.
 ///     offsets: A writable buffer of 64-bit signed integers, one an event, that receives the distances from the
-///         first region's start: -1 for a refusal and for the free of a refused block; a free repeats what it
-///         frees.
+///         first region's start: -1 for a refusal, for a block of zero bytes, and for the free of either; a free
+///         repeats what it frees.
 ///
 /// Raises:
 ///     ValueError: An option is out of range, or ``offsets`` has the wrong length.

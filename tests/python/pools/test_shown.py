@@ -111,10 +111,16 @@ def test_a_repr_says_what_it_is_of(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"quarantine": "4KiB", "guard": False}, "quarantine= has no effect without guard mode"),
         ({"policy": "tight", "fragmentation_fraction": 0.5}, "fragmentation_fraction= has no effect"),
+        (
+            {"elastic": True, "fragmentation_fraction": 0.5},
+            "fragmentation_fraction= has no effect in an elastic pool",
+        ),
+        ({"elastic": True, "joins_regions": True}, "joins_regions= has no effect in an elastic pool"),
+        ({"elastic": True, "joins_regions": False}, "joins_regions= has no effect in an elastic pool"),
     ],
 )
 def test_options_of_a_pool_without_effect_warn(options: dict[str, Any], warning: str) -> None:
     with pytest.warns(UserWarning, match=warning) as warned:
-        Pool("1MiB", **options)
+        Pool("64MiB", **options)
     assert len(warned) == 1
     assert warned[0].filename == __file__

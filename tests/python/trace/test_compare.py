@@ -259,3 +259,28 @@ def test_sizes_above_the_addresses_of_a_model_are_an_error_that_names_the_model(
     half = replace(read_trace(tmp_path / "t"), program=program([(1, 1, 1 << 49)]))
     # Pages have 20 MiB.
     assert compare(half, seconds=1).rows[-1].min_limit == -(-(1 << 49) // (20 * MIB)) * 20 * MIB
+
+
+def test_times_and_limits_that_make_no_sense_are_named(tmp_path: Path) -> None:
+    trace = read_trace(write_trace(tmp_path / "t"))
+    for seconds in (-1, float("nan")):
+        with pytest.raises(ValueError, match=f"seconds must be 0 or more, not {seconds}"):
+            compare(trace, seconds=seconds)
+    assert sweep(trace, limits=["1MiB", 2 * MIB]).limits.tolist() == [MIB, 2 * MIB]
+    with pytest.raises(ValueError, match="'much'"):
+        sweep(trace, limits=["much"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--granularity", "1MiB"], "'--granularity' is of '--min-limit'"),
+        (["--compare", "--granularity", "1MiB"], "'--granularity' is of '--min-limit'"),
+        (["--seconds", "5"], "'--seconds' is of '--min-limit' and '--compare'"),
+        (["--elastic", "--gap", "256"], "'--gap', '--joined' and '--apart' have no effect with '--elastic'"),
+        (["--elastic", "--apart"], "'--gap', '--joined' and '--apart' have no effect with '--elastic'"),
+        (["--elastic", "--joined", "--min-limit"], "'--gap', '--joined' and '--apart' have no effect"),
+    ],
+)
+def test_options_without_an_effect_are_refused(options: list[str], said: str) -> None:
+    assert said in complaint(allotment("replay", GNN, *options))

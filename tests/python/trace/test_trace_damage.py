@@ -236,3 +236,13 @@ def test_a_header_that_is_none(tmp_path: Path, header: Any, expected: str) -> No
 def test_a_header_of_characters_that_do_not_exist(tmp_path: Path) -> None:
     path = write_members(tmp_path / "t.npz", header=npy_with_head(head("()", "<U2"), b"\xff" * 8))
     assert rejected(path).startswith("column header: ")
+
+
+def test_the_error_of_a_header_that_cannot_be_read_is_short(tmp_path: Path) -> None:
+    head = b"\x93NUMPY\x01\x00" + (9000).to_bytes(2, "little") + b"\xfe{" * 4500
+    with zipfile.ZipFile(tmp_path / "t.npz", "w") as file:
+        for name in ("op", "id", "size"):
+            file.writestr(f"{name}.npy", head)
+    said = rejected(tmp_path / "t.npz")
+    assert said.startswith("column op: is damaged or truncated: ")
+    assert len(said) < 260

@@ -36,7 +36,8 @@ def _mask_sentence(mask: MaskReport) -> str:
     if mask.hardware_gpus == 0:
         return "There is no GPU. ALLOTMENT_SIMULATED_GPUS=2 simulates two."
     if mask.text is None:
-        return f"CUDA_VISIBLE_DEVICES is unset: all {mask.hardware_gpus} GPUs are listed."
+        gpus = "the only GPU is" if mask.hardware_gpus == 1 else f"all {mask.hardware_gpus} GPUs are"
+        return f"CUDA_VISIBLE_DEVICES is unset: {gpus} listed."
     left = ", ".join(map(str, mask.left)) or "none"
     written = show_text(mask.text)
     return f"CUDA_VISIBLE_DEVICES={written} leaves, of {mask.hardware_gpus} GPUs by hardware index: {left}."

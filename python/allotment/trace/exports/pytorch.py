@@ -62,7 +62,7 @@ class _Device:
             growth=options.growth,
             source="address-space",
             trim_on_oom=options.trim_on_oom,
-            joins_regions=options.joins_regions,
+            joins_regions=None if options.elastic else options.joins_regions,
             policy=options.policy,
             collect_garbage=False,
         )

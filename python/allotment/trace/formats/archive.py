@@ -20,6 +20,9 @@ MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 #: Bytes of the longest ``.npy`` header that is read; that of one column takes 128.
 _MAX_HEAD_BYTES = 64 << 10
 
+#: Most characters of an exception's text in an error.
+_MOST_TEXT = 200
+
 #: The header that NumPy writes for whole numbers in one dimension and for one text: type and length.
 _PLAIN_HEAD = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '[<|]([iuSU])(\d{1,9})', 'fortran_order': False, "
@@ -124,7 +127,9 @@ class Archive:
         except MemoryError as error:
             raise self.fault(f"{problem}: more than fits into memory") from error
         except Exception as error:
-            raise self.fault(f"{problem}: {error or type(error).__name__}") from error
+            # NumPy quotes a header that it cannot read, of up to 10,000 bytes.
+            said = one_line(str(error) or type(error).__name__)
+            raise self.fault(f"{problem}: {said[:_MOST_TEXT]}{'...' * (len(said) > _MOST_TEXT)}") from error
 
 
 def _plain_head(head: bytes, name: str, member: zipfile.ZipInfo) -> Array | None:

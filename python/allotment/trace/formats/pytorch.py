@@ -159,7 +159,7 @@ def _device(trace: DeviceTrace, segments: _Segments) -> Columns:
         blocks = counted(differing, "block", "has", "have")
         missing.append(f"{blocks} another size in the segments than in the events, which count")
     if vanished:
-        size = f"of {sum(vanished)} bytes"
+        size = f"of {counted(sum(vanished), 'byte')}"
         blocks = counted(len(vanished), "block", f"{size} is", f"{size} are")
         missing.append(f"{blocks} live by the events, but not in the segments")
     if not trace.has_entries:

@@ -23,6 +23,12 @@ pub(super) fn warn_of_unused(py: Python<'_>, options: &Options) -> PyResult<()> 
     if options.thread_caches && (options.guard || options.owner_tags) {
         warn(c"thread_caches=True has no effect with guard mode or owner tags, which see every allocation")?;
     }
+    if options.fragmentation_fraction != 0.0 && options.elastic {
+        warn(c"fragmentation_fraction= has no effect in an elastic pool, which splits off every remainder")?;
+    }
+    if options.joins_regions.is_some() && options.elastic {
+        warn(c"joins_regions= has no effect in an elastic pool, which has one region")?;
+    }
     if options.thread_caches && options.elastic {
         warn(c"thread_caches=True has no effect in an elastic pool")?;
     }

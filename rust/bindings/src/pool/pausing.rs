@@ -55,7 +55,11 @@ impl Pool {
     ///     RuntimeError: The source failed. The pool is not paused, unless the source did not return what it had taken:
     ///         then ``paused`` is true and the content is kept.
     #[pyo3(signature = (*, keep = Some(PathBuf::from("host"))), text_signature = "($self, *, keep='host')")]
-    fn pause(&self, py: Python<'_>, keep: Option<PathBuf>) -> PyResult<u64> {
+    fn pause(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = path_argument)] keep: Option<PathBuf>,
+    ) -> PyResult<u64> {
         let content = match keep {
             None => PausedContent::Discard,
             Some(path) if path.as_os_str() == "host" => PausedContent::Memory,
@@ -101,4 +105,12 @@ impl IntoPyErr for PauseError {
             _ => PyRuntimeError::new_err(text),
         }
     }
+}
+
+/// Converts a path as the functions of Python do: a text, bytes, or an object that has one of them.
+fn path_argument(value: &Bound<'_, PyAny>) -> PyResult<Option<PathBuf>> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    value.py().import("os")?.call_method1("fsdecode", (value,))?.extract().map(Some)
 }

@@ -41,20 +41,22 @@ impl Pool {
     /// Raises:
     ///     OSError: The file cannot be written.
     ///     ValueError: An argument is out of range, or another recording of this process writes the file.
-    #[pyo3(signature = (file = None, *, events = None, on_oom = None, stacks = 0),
+    #[pyo3(signature = (file = None, *, events = None, on_oom = None, stacks = None),
         text_signature = "($self, file=None, *, events=65536, on_oom=None, stacks=0)")]
     fn record<'py>(
         slf: &Bound<'py, Self>,
         file: Option<&Bound<'py, PyAny>>,
         events: Option<&Bound<'py, PyAny>>,
         on_oom: Option<&Bound<'py, PyAny>>,
-        stacks: usize,
+        stacks: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let options = PyDict::new(py);
         options.set_item("events", events)?;
         options.set_item("on_oom", on_oom)?;
-        options.set_item("stacks", stacks)?;
+        if let Some(stacks) = stacks {
+            options.set_item("stacks", stacks)?;
+        }
         py.import("allotment.trace.recorder")?.call_method("record_pool", (slf, file), Some(&options))
     }
 
@@ -66,7 +68,11 @@ impl Pool {
 }
 
 /// Begins a ring of the last events of a pool that was just made.
-pub(super) fn start_ring(py: Python<'_>, pool: &Arc<allotment::Pool>, events: usize) -> PyResult<Py<PyAny>> {
+pub(super) fn start_ring(
+    py: Python<'_>,
+    pool: &Arc<allotment::Pool>,
+    events: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
     let log = Py::new(py, EventLog::of_pool(pool, events)?)?;
     py.import("allotment.trace.recorder")?.call_method1("ring", (log,)).map(Bound::unbind)
 }

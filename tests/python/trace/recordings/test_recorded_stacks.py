@@ -54,7 +54,7 @@ def test_stacks_are_those_of_python_at_each_request(tmp_path: Path) -> None:
     with pool.record() as plain:
         ask(0)
     assert plain.columns()[0].owner is None
-    with pytest.raises(ValueError, match="stacks must be from 0 to 64 frames, not 65"):
+    with pytest.raises(ValueError, match="stacks must be from 0 to 64, not 65"):
         pool.record(stacks=65)
 
 

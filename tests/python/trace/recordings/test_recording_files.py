@@ -140,3 +140,17 @@ except OSError as error: print(error)
     done = run_program(program)
     assert "not the path of a regular file, which ALLOTMENT_RECORD must be" in done.stdout
     assert [one.name for one in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize("number", [-1, 0, (1 << 30) + 1, 1 << 70])
+def test_a_number_of_events_that_is_out_of_range_is_named(number: int) -> None:
+    pool = Pool("1MiB", source="address-space")
+    for begin in (pool.record, record):
+        with pytest.raises(ValueError, match=rf"events must be from 1 to 1073741824, not {number}$"):
+            begin(events=number)
+    with pytest.raises(ValueError, match=rf"events must be from 1 to 1073741824, not {number}$"):
+        Pool("1MiB", source="address-space", record_events=number)
+    with pytest.raises(ValueError, match="stacks must be from 0 to 64, not -1"):
+        pool.record(stacks=-1)
+    with pytest.raises(TypeError, match="'str'"):
+        pool.record(events="many")  # type: ignore[arg-type]
