@@ -370,7 +370,7 @@ class PoolStats:
         """The most bytes that the pool may reserve."""
     @property
     def free(self) -> int:
-        """Free bytes in the regions, ``reserved - in_use``."""
+        """Free bytes in the regions, ``reserved - in_use``; 0 in a paused pool."""
     @property
     def thread_cached(self) -> int:
         """The part of ``free`` that thread caches keep."""
@@ -902,8 +902,8 @@ class Pool:
             name: The scope's name in reports.
             limit: The most bytes that the scope may hold: a number, or a text such as ``"64MiB"``. ``None``
                 (default): no limit.
-            every_thread: Count the allocations of every thread that is in no scope of its own, instead of those of
-                this thread. False by default.
+            every_thread: Count the allocations of all threads, in scopes that they enter meanwhile, too; not those of a
+                thread in a scope that it entered before. By default those of this thread count.
         """
     @property
     def cuda_device(self) -> int | None:

@@ -123,8 +123,8 @@ def memory_scope(
     """Count what this thread allocates on a device, or on each GPU, while a ``with`` block runs.
 
     Scopes nest. With a ``limit``, in bytes or as a text, what the block holds on a device is capped, and an
-    allocation above it is refused with the scope's name. With ``every_thread``, what any thread allocates counts that
-    is in no scope of its own: around ``strategy.run``, what the replicas do. Initializes the runtime.
+    allocation above it is refused with the scope's name. With ``every_thread``, what all threads allocate counts,
+    in scopes that they enter meanwhile, too: around ``strategy.run``, what the replicas do. Initializes the runtime.
 
     Raises:
         ValueError: No such device, or it has no pool; or there is no GPU.

@@ -304,7 +304,7 @@ typedef struct allotment_stats {
   uint64_t reserved;
   // The most bytes that may be reserved.
   uint64_t limit;
-  // `reserved` - `in_use`.
+  // `reserved` - `in_use`; 0 in a paused pool.
   uint64_t free;
   // The size of the largest free chunk.
   uint64_t largest_free;
@@ -703,8 +703,9 @@ enum allotment_status allotment_inspect_json(const struct allotment_pool *pool,
                                              char **json);
 
 // Opens a scope inside this thread's current one, and stores it; null on failure. Later allocations of this thread
-// count for it. With `shared` not 0, it counts those of all threads that are in no scope of their own. `limit` bounds
-// the bytes that it holds; `ALLOTMENT_NO_LIMIT` for no limit. The name is copied.
+// count for it. With `shared` not 0, it counts those of all threads, in scopes that they open meanwhile, too; not
+// those of a thread in a scope that it opened before. `limit` bounds the bytes that it holds; `ALLOTMENT_NO_LIMIT` for
+// no limit. The name is copied.
 //
 // # Safety
 // `pool` is a pool; `name` ends with a null byte; `scope` can be written.

@@ -23,7 +23,7 @@ pub struct PoolStats {
     pub reserved: u64,
     /// The most bytes that may be reserved.
     pub limit: u64,
-    /// `reserved` - `in_use`.
+    /// `reserved` - `in_use`; 0 in a paused pool.
     pub free: u64,
     /// The size of the largest free chunk.
     pub largest_free: u64,

@@ -28,7 +28,7 @@ pub struct Stats {
     pub reserved: u64,
     /// The most bytes that may be reserved.
     pub limit: u64,
-    /// `reserved - in_use`, in bytes.
+    /// `reserved - in_use`, in bytes; 0 in a paused pool.
     pub free: u64,
     /// The part of `free` that thread caches keep, in bytes.
     pub thread_cached: u64,

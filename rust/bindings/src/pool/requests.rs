@@ -85,8 +85,8 @@ impl Pool {
     ///     name: The scope's name in reports.
     ///     limit: The most bytes that the scope may hold: a number, or a text such as ``"64MiB"``. ``None``
     ///         (default): no limit.
-    ///     every_thread: Count the allocations of every thread that is in no scope of its own, instead of those of
-    ///         this thread. False by default.
+    ///     every_thread: Count the allocations of all threads, in scopes that they enter meanwhile, too; not those of a
+    ///         thread in a scope that it entered before. By default those of this thread count.
     #[pyo3(signature = (name, *, limit = None, every_thread = false))]
     fn scope(
         &self,

@@ -57,7 +57,7 @@ getters! {
     reserved: u64,
     /// The most bytes that the pool may reserve.
     limit: u64,
-    /// Free bytes in the regions, ``reserved - in_use``.
+    /// Free bytes in the regions, ``reserved - in_use``; 0 in a paused pool.
     free: u64,
     /// The part of ``free`` that thread caches keep.
     thread_cached: u64,

@@ -97,8 +97,8 @@ impl Drop for Charge<'_> {
 
 impl Pool {
     /// Opens a scope: allocations of this thread count for it, nested inside the thread's current scope. With
-    /// `shared`, it counts allocations of all threads that are in no scope of their own. `limit` bounds the bytes
-    /// that the scope holds.
+    /// `shared`, it counts allocations of all threads, in scopes that they open meanwhile, too; not those of a thread
+    /// in a scope that it opened before. `limit` bounds the bytes that the scope holds.
     ///
     /// # Errors
     /// In a forked child.
