@@ -102,16 +102,16 @@ fn every_call_of_an_elastic_pool_fails_in_turn() {
         for allocation in held {
             pool.free(allocation.address).expect("live");
         }
-        pool.trim().expect("usable");
+        texts.extend(pool.trim().err().map(|error| error.to_string()));
         pool.check().expect("a pool in order");
-        // The error of the trim, and the state that it left.
+        // The state that a failed trim leaves serves requests.
         if let Err(error) = pool.allocate(MIB).map(|allocation| pool.free(allocation.address).expect("live"))
         {
             texts.push(error.to_string());
         }
         // A page that the driver keeps stays committed, and the next trim tries again.
         for _ in 0..2 {
-            pool.trim().expect("usable");
+            texts.extend(pool.trim().err().map(|error| error.to_string()));
         }
         assert_eq!(pool.stats().expect("usable").reserved, 0, "{texts:?}");
         Ok::<_, CudaError>(texts)
