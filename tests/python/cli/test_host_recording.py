@@ -227,8 +227,8 @@ def test_a_replay_finds_the_smallest_limit_of_a_run_exactly(
 ) -> None:
     program, page = compiled(PROGRAMS / "random_order.c"), 64 << 10
     allotment("record", "--host", "-o", tmp_path / "t.npz", "--", program, seed)
-    options = ("--round-sizes", "4KiB", "--elastic", "--page-size", "64KiB", "--granularity", "64KiB")
-    figures = replay_json(tmp_path / "t.npz", *options, "--min-limit")
+    options = ("--round-sizes", "4KiB", "--elastic", "--page-size", "64KiB")
+    figures = replay_json(tmp_path / "t.npz", *options, "--granularity", "64KiB", "--min-limit")
     limit = figures["min_limit"]
     assert figures["complete"]
     for given, refuses in [(limit, False), (limit - page, True)]:

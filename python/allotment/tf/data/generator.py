@@ -1,6 +1,7 @@
 """Elements of Python generators, checked against their declared types and shapes."""
 
 from collections.abc import Callable, Iterable, Iterator
+from traceback import format_tb
 from typing import Any, Final
 
 from allotment.errors import (
@@ -90,7 +91,10 @@ def generated(make: Callable[[], Iterable[Any]], spec: Any) -> Iterator[Any]:
         except ResourceExhaustedError:
             raise
         except Exception as error:
-            raise _failed(error) from error
+            failed = _failed(error)
+            # The text has the lines: the frames would keep the arrays of the generator.
+            error.__traceback__ = None
+            raise failed from error
         if value is _END:
             raise StopIteration
         element = tuple(value) if isinstance(value, list) and isinstance(spec, tuple) else value
@@ -104,7 +108,7 @@ def generated(make: Callable[[], Iterable[Any]], spec: Any) -> Iterator[Any]:
 
 def _failed(error: Exception) -> Exception:
     """Return the error of an iteration whose generator raised ``error``, of the class that TensorFlow chooses."""
-    text = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {error}\n{''.join(format_tb(error.__traceback__))}"
     for kinds, made in _CLASSES.items():
         if isinstance(error, kinds):
             return made(None, None, text)

@@ -55,15 +55,16 @@ def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None)
     if isinstance(value, TensorShape):
         wanted = _type_of_shape(value, wanted)
         return eager_const(value.as_list(), wanted)
+    convert = None
     try:
         return eager_const(value, wanted)
     except TensorsInsideError:
-        return packed(value, wanted)
+        pass
     except (TypeError, ValueError):
         convert = getattr(value, "__tf_tensor__", None)
         if convert is None:
             raise
-        return to_tensor(convert(wanted, None), dtype)
+    return packed(value, wanted) if convert is None else to_tensor(convert(wanted, None), dtype)
 
 
 def tensor_or_slices(value: Any, dtype: DType | None = None, like: DType | None = None) -> Any:

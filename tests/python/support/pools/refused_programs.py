@@ -147,7 +147,7 @@ class Player:
             growth=options.growth,
             source="address-space",
             trim_on_oom=options.trim_on_oom,
-            joins_regions=options.joins_regions,
+            joins_regions=None if options.elastic else options.joins_regions,
             policy=options.policy,
             elastic=options.elastic,
             page_size=options.page_size,
