@@ -153,6 +153,7 @@ def called(function: Callable[..., Any], element: Any) -> Any:
         with on_host(), inside_function():
             return function(*element) if type(element) is tuple else function(element)
     except StopIteration as error:
+        error.__traceback__ = None
         raise RuntimeError(f"{function!r}, a function of a data set, raised StopIteration") from error
     finally:
         state.eager = before
