@@ -87,7 +87,7 @@ def _rows(events: Events, number: int) -> Iterator[tuple[int, int, int, int, int
 
 
 def cut_short(events: Events) -> str:
-    """Return a sentence on a recording whose file could not be written any further."""
+    """Return a sentence on a recording of which the file could not be written any further."""
     said = f"its file could not be written any further: {os.strerror(events.error)}"
     if events.unwritten:
         return f"{said}; {counted(events.unwritten, 'event', 'is missing', 'are missing')} from then on"

@@ -39,7 +39,7 @@ static void step(allotment_pool *pool) {
     must(allotment_free_allocation(pool, &output));
 }
 
-/* Makes a buffer of each allocation in the events, whose places are the times; returns their number. */
+/* Makes a buffer of each allocation in the events; their places are the times. Returns their number. */
 static size_t buffers_of(const allotment_event *events, size_t count, allotment_plan_buffer *buffers) {
     size_t made = 0;
     for (size_t at = 0; at < count; ++at) {

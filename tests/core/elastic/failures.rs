@@ -10,8 +10,8 @@ use allotment::{AllocError, GrantFault, LimitError, Options, Pool, TrimError};
 
 const PAGE: u64 = 64 << 10;
 
-/// Returns a pool with free spans of 1, 2 and 3 pages, and 3 pages in use between them; decommits whose number is in
-/// `failing` fail.
+/// Returns a pool with free spans of 1, 2 and 3 pages, and 3 pages in use between them; decommits with a
+/// number in `failing` fail.
 fn pool_with_holes(failing: &'static [u64]) -> (Pool, CommittedPages) {
     let source = FailingPages::new(AddressSpace::new(0), move |call, number, _| {
         (call == PageCall::Decommit && failing.contains(&number)).then_some(ReserveError::Declined)

@@ -31,7 +31,7 @@ fn failing_pool(
 }
 
 #[test]
-fn a_pool_whose_content_does_not_return_stays_paused_and_keeps_it() {
+fn a_pool_stays_paused_and_keeps_content_that_does_not_return() {
     let folder = Folder::new();
     for content in [PausedContent::Memory, PausedContent::Path(folder.0.join("content"))] {
         let (pool, pages, written) = failing_pool(|call, number| match call {

@@ -122,7 +122,7 @@ def test_a_lock_that_a_killed_run_has_left_is_taken_over(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [tmp_path / "t.npz"]
 
 
-#: Runs a program whose files have at most 128 blocks of 512 bytes, which stands for a full disk.
+#: Runs a program that can write files of at most 128 blocks of 512 bytes, which stands for a full disk.
 FULL = ("sh", "-c", "trap '' XFSZ; ulimit -f 128; exec \"$@\"", "sh")
 
 #: Pairs of events, of which a file with room for 30,000 events lacks the most.

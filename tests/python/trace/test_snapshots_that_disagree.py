@@ -1,4 +1,4 @@
-"""Memory snapshots of PyTorch whose events and segments contradict each other."""
+"""Memory snapshots of PyTorch with events and segments that contradict each other."""
 
 import pickle
 from pathlib import Path

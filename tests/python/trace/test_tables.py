@@ -212,7 +212,7 @@ def test_an_address_that_is_freed_twice_lacks_an_allocation_and_is_no_block_from
 def test_gaps_of_blocks_are_refused_and_alignments_that_pools_have_are_taken(tmp_path: Path) -> None:
     head = "id,lower,upper,size,alignment,gaps\n"
     assert rejected(tmp_path, head + "0,0,10,4,,3-5\n1,3,5,4,,\n").startswith(
-        "line 2: gaps '3-5': blocks whose memory"
+        "line 2: gaps '3-5': blocks with memory"
     )
     for number in (0, -4, 3, 512):
         said = rejected(tmp_path, head + f"0,0,10,4,1,\n1,3,5,4,{number},\n")

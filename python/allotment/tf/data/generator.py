@@ -78,7 +78,7 @@ def generated(make: Callable[[], Iterable[Any]], spec: Any) -> Iterator[Any]:
 
     An iteration raises:
         InvalidArgumentError: A value of another structure, type or shape.
-        OpError: The generator raises an error, whose cause it is.
+        OpError: The generator raises an error, which is the cause of this one.
     """
     values: Iterator[Any] | None = None
 
@@ -107,7 +107,7 @@ def generated(make: Callable[[], Iterable[Any]], spec: Any) -> Iterator[Any]:
 
 
 def _failed(error: Exception) -> Exception:
-    """Return the error of an iteration whose generator raised ``error``, of the class that TensorFlow chooses."""
+    """Return the error of an iteration in which a generator raised ``error``, of the class that TensorFlow chooses."""
     text = f"{type(error).__name__}: {error}\n{''.join(format_tb(error.__traceback__))}"
     for kinds, made in _CLASSES.items():
         if isinstance(error, kinds):

@@ -2,7 +2,7 @@
 
 A loop is one node. Its body are other nodes of the graph, which were made by one call of the program's function with
 placeholders for the slices. When the loop runs, it computes the body again and again on the CPU, with each slice fed.
-The gradient of a loop is a loop in the other direction, whose body are the gradients of the first one's body.
+The gradient of a loop is a loop in the other direction. Its body are the gradients of the first one's body.
 """
 
 from collections.abc import Callable, Sequence
@@ -191,7 +191,7 @@ def _kernel(node: Operation, state: State, device: Device, _: Device) -> Callabl
         rows: list[list[Any]] = []
         for index in reversed(order) if body.backwards else order:
             fed = [*(each[index, ...] for each in sequences), *carries, *captured]
-            # The loop runs inside of a node, whose memory the thread's own state has entered.
+            # The loop runs inside of a node: the thread's own state has entered the node's memory.
             with thread.with_state(ThreadState()):
                 made = execute(programs[saves], fed)
             made = [np.asarray(each, tensor._dtype.numpy) for each, tensor in zip(made, targets, strict=True)]

@@ -32,7 +32,7 @@ class _Segments:
     active: list[tuple[int, int, object, object]]
     reserved: int = 0
     largest_free: int = 0
-    #: Addresses of blocks in use whose requested bytes the file does not say: their size is rounded up.
+    #: Addresses of blocks in use for which the file has no requested bytes: their size is rounded up.
     rounded: set[int] = field(default_factory=set)
     #: Start, end and place in the file of each segment.
     ranges: list[tuple[int, int, str]] = field(default_factory=list)

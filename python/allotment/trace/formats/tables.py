@@ -113,8 +113,8 @@ def _read_lifetimes(path: str, names: list[str], rows: Iterator[tuple[int, dict[
         if _GAPS in special and row[special[_GAPS]]:
             raise fault(
                 path,
-                f"line {number}: {special[_GAPS]} {row[special[_GAPS]]!r}: blocks whose memory others use for a while "
-                "cannot be replayed or planned; without the column, each block has its memory from start to end",
+                f"line {number}: {special[_GAPS]} {row[special[_GAPS]]!r}: blocks with memory that others use for a "
+                "while cannot be replayed or planned; without the column, each block has its memory from start to end",
             )
         if _ALIGNMENT in special:
             alignment = max(

@@ -95,7 +95,7 @@ impl RegionSource for Constant {
     }
 }
 
-// SAFETY: no pool accepts these grants but one, whose memory the tests hold.
+// SAFETY: no pool accepts these grants but one, and the tests hold the memory of that one.
 unsafe impl HostAccessible for Constant {}
 
 #[test]

@@ -171,7 +171,7 @@ def _head(rng: random.Random, kind: str, units: int) -> str:
 
 @FAMILY.of("keras.Model.logits")
 def trained(function: str, rng: random.Random) -> Call:
-    """Training and evaluation of classifiers whose logits are far from zero."""
+    """Training and evaluation of classifiers with logits that are far from zero."""
     units = rng.choice((3, 3, 1))
     kind = "sigmoid" if units == 1 or rng.random() < 0.3 else "softmax"
     if units == 1:

@@ -98,7 +98,7 @@ class _Tracked:
 
 
 class TrackedList(_Tracked, list[Any]):
-    """A list whose owner tracks its elements, except those that replace others by their index."""
+    """A list with elements that its owner tracks, except those that replace others by their index."""
 
     def __init__(self, values: Iterable[Any] = (), tracker: Tracker | None = None) -> None:
         self._tracker = tracker
@@ -136,7 +136,7 @@ class TrackedList(_Tracked, list[Any]):
 
 
 class _TrackedValues(_Tracked, dict[Any, Any]):
-    """The methods of a dictionary whose owner tracks its values."""
+    """The methods of a dictionary with values that its owner tracks."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._note(value)
@@ -164,7 +164,7 @@ class _TrackedValues(_Tracked, dict[Any, Any]):
 
 
 class TrackedDict(_TrackedValues):
-    """A dictionary whose owner tracks its values, except those of ``setdefault``."""
+    """A dictionary with values that its owner tracks, except those of ``setdefault``."""
 
     def __init__(self, values: Any = (), tracker: Tracker | None = None) -> None:
         self._tracker = tracker
@@ -173,7 +173,7 @@ class TrackedDict(_TrackedValues):
 
 
 class TrackedOrderedDict(_TrackedValues, OrderedDict[Any, Any]):
-    """An ordered dictionary whose owner tracks its values."""
+    """An ordered dictionary with values that its owner tracks."""
 
     def __init__(self, values: Any = (), tracker: Tracker | None = None) -> None:
         self._tracker = tracker
@@ -182,7 +182,7 @@ class TrackedOrderedDict(_TrackedValues, OrderedDict[Any, Any]):
 
 
 class TrackedSet(_Tracked, set[Any]):
-    """A set whose owner tracks its elements."""
+    """A set with elements that its owner tracks."""
 
     def __init__(self, values: Iterable[Any] = (), tracker: Tracker | None = None) -> None:
         self._tracker = tracker

@@ -21,7 +21,7 @@ def logits_behind(
     Args:
         predicted: The predictions of the model.
         from_logits: Whether the program says that the predictions are logits.
-        activation: The type of the operation whose input the loss takes: ``"Softmax"`` or ``"Sigmoid"``.
+        activation: The type of the operation that has the logits as its input: ``"Softmax"`` or ``"Sigmoid"``.
         loss: The name of the loss, for the warning that ``from_logits`` is wrong.
         of_captured: Whether predictions count that a function captures, that is uses without being given them. Keras
             converts them first in most losses, and looks at the result of the conversion.

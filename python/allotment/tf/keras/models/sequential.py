@@ -58,7 +58,7 @@ class Sequential(Model, KnownEnds):
         """Append a layer.
 
         Raises:
-            ValueError: No layer, another layer of this name, or a layer whose ``call`` needs several arguments.
+            ValueError: No layer, another layer of this name, or a layer with a ``call`` that needs several arguments.
         """
         if (
             isinstance(layer, KerasTensor)

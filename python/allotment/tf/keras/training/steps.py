@@ -174,7 +174,7 @@ class Steps(Layer):
             run_once(lambda: self._part_trackers.update({name: Mean(f"{name}_loss") for name in parts}))
         if not rows:
             return
-        # As in Keras, whose graphs do not know the number of samples: there each batch has the same weight.
+        # As in Keras. Its graphs do not know the number of samples: there each batch has the same weight.
         counts = self.run_eagerly or not are_recorded()
         scale, weight = (samples, rows) if counts else (1, 1 / number_of_replicas())
         for name, part in parts.items():

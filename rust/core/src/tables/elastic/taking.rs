@@ -1,4 +1,4 @@
-//! Requests whose pages have memory: a hole is cut, and the pages of the request become touched.
+//! Requests for pages that have memory: a hole is cut, and the pages of the request become touched.
 
 use core::num::NonZeroU64;
 
@@ -179,7 +179,7 @@ impl Tables {
         FreeChunk { size: place.end - place.start, address: place.start, handle: piece }
     }
 
-    /// Makes a part of a hole a hole of its own: of one whose committed pages are a span, or of another one.
+    /// Makes a part of a hole a hole of its own: of one in which the committed pages are a span, or of another one.
     #[inline(always)]
     fn put_part(
         &mut self,

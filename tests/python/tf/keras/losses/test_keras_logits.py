@@ -12,7 +12,7 @@ from allotment.testing import runtime
 
 keras: Any = tf.keras
 
-#: A sample whose label is the class that the logits rule out: the probability of the class is 0 in single precision.
+#: A sample with the label that the logits rule out: the probability of the class is 0 in single precision.
 LOGITS = [[0.0, 30.0, -25.0]]
 #: The loss of the class from the logits, and from its probability, which is clipped to 1e-7.
 EXACT, CLIPPED = 55.0, 16.118095
