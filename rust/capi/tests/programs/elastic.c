@@ -7,17 +7,10 @@
 #include <string.h>
 
 #include "allotment.h"
+#include "must.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
-
-static void must_at(int line, allotment_status status) {
-    if (status != ALLOTMENT_OK) {
-        fprintf(stderr, "line %d: %s\n", line, allotment_last_error());
-        exit(1);
-    }
-}
-#define MUST(call) must_at(__LINE__, call)
 
 static void pause_in(int32_t keep, const char *path) {
     allotment_options options;

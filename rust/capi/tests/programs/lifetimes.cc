@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "allotment.h"
+#include "must.h"
 
 static bool starts_threads = true;
 
@@ -33,13 +34,6 @@ extern "C" int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-
-void MustAt(int line, allotment_status status) {
-    if (status == ALLOTMENT_OK) return;
-    std::fprintf(stderr, "line %d: %s\n", line, allotment_last_error());
-    std::exit(1);
-}
-#define MUST(call) MustAt(__LINE__, call)
 
 bool LastErrorHas(const char *words) { return std::strstr(allotment_last_error(), words) != nullptr; }
 

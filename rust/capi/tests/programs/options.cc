@@ -10,17 +10,11 @@
 #include <thread>
 
 #include "allotment.h"
+#include "must.h"
 
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-
-void MustAt(int line, allotment_status status) {
-    if (status == ALLOTMENT_OK) return;
-    std::fprintf(stderr, "line %d: %s\n", line, allotment_last_error());
-    std::exit(1);
-}
-#define MUST(call) MustAt(__LINE__, call)
 
 using Change = std::function<void(allotment_options &)>;
 

@@ -9,17 +9,11 @@
 #include <thread>
 
 #include "allotment.h"
+#include "must.h"
 
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-
-void MustAt(int line, allotment_status status) {
-    if (status == ALLOTMENT_OK) return;
-    std::fprintf(stderr, "line %d: %s\n", line, allotment_last_error());
-    std::exit(1);
-}
-#define MUST(call) MustAt(__LINE__, call)
 
 // Memory of a device that several pools share, of which each has its own offsets.
 struct Device {
