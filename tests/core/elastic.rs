@@ -50,8 +50,11 @@ fn seeds() -> std::ops::Range<u64> {
 fn a_request_is_refused_only_if_no_place_has_enough_pages() {
     for seed in seeds() {
         for page_size in PAGE_SIZES {
-            let setup = Setup { seed, page_size, growth: seed % 4 != 0, fails: false, loses: false };
+            let setup = Setup { seed, page_size, growth: seed % 4 != 0, ..Setup::default() };
             Run::new(AddressSpace::new(0), setup, &Switch::default()).play(steps());
+            let most = 2 + seed * 5;
+            let source = Capped::new(AddressSpace::new(0), Cap::new(most * page_size));
+            Run::new(source, Setup { most: Some(most), ..setup }, &Switch::default()).play(steps());
         }
     }
 }
@@ -67,8 +70,8 @@ fn every_nth_call_of_each_kind_may_fail() {
                     let fails = made == call && number % period == 1 && switch.load(Ordering::Relaxed);
                     fails.then_some(ReserveError::Declined)
                 });
-                let setup =
-                    Setup { seed, page_size, growth: true, fails: true, loses: call == PageCall::Recycle };
+                let loses = call == PageCall::Recycle;
+                let setup = Setup { seed, page_size, growth: true, fails: true, loses, ..Setup::default() };
                 Run::new(source, setup, &may_fail).play(steps() / 4);
             }
         }
@@ -82,7 +85,7 @@ fn a_source_that_cannot_move_pages_serves_as_much() {
         let source = FailingPages::new(AddressSpace::new(0), |made, _, _| {
             (made == PageCall::Move).then_some(ReserveError::Declined)
         });
-        let setup = Setup { seed, page_size: 64 << 10, growth: true, fails: false, loses: false };
+        let setup = Setup { seed, page_size: 64 << 10, growth: true, ..Setup::default() };
         Run::new(source, setup, &may_fail).play(steps());
     }
 }
@@ -97,7 +100,8 @@ fn a_source_fails_at_random() {
             let fails = random.chance(30) && switch.load(Ordering::Relaxed);
             fails.then_some(ReserveError::Declined)
         });
-        let setup = Setup { seed, page_size: 4 << 10, growth: seed % 2 == 0, fails: true, loses: true };
+        let (page_size, growth) = (4 << 10, seed % 2 == 0);
+        let setup = Setup { seed, page_size, growth, fails: true, loses: true, ..Setup::default() };
         Run::new(source, setup, &may_fail).play(steps());
     }
 }
@@ -123,6 +127,21 @@ fn free_pages_serve_what_the_source_declines() {
     pool.allocate(4 * page).expect("four free pages");
     assert_eq!(pages.bytes(), 8 * page);
     assert!(pool.allocate(page).is_err());
+}
+
+#[test]
+fn without_growth_a_pool_takes_what_the_source_has() {
+    let page = 64 << 10;
+    let (source, pages) = CheckedPages::new(Capped::new(AddressSpace::new(0), Cap::new(20 * page)), page);
+    let options = Options::new(64 * page).growth(false).elastic(true).page_size(page);
+    let pool = Pool::new(source, options).expect("valid");
+    pool.allocate(1).expect("a page");
+    // As regions do: of 64, 57, 51, 45, 40, 36, 32, 28, 25, 22 and 19 pages the source has the last.
+    assert_eq!(pages.bytes(), 19 * page);
+    pool.allocate(19 * page).expect("the rest");
+    assert_eq!(pages.bytes(), 20 * page);
+    assert!(pool.allocate(page).is_err());
+    pool.check().expect("sound");
 }
 
 #[test]

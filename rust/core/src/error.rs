@@ -80,6 +80,9 @@ pub enum GrantFault {
         /// The least bytes that the pool could use.
         needed: u64,
     },
+    /// It has no bytes.
+    #[error("has no bytes; it was handed back")]
+    Empty,
     /// Its address or length is not a multiple of the granule.
     #[error("is not a multiple of 256 in address and length; it was handed back")]
     Misaligned,

@@ -15,11 +15,13 @@ use allotment::{
 use crate::numbers::Numbers;
 
 /// What a run depends on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Setup {
     pub(crate) seed: u64,
     pub(crate) page_size: u64,
     pub(crate) growth: bool,
+    /// The pages that the source has, if it has fewer than any limit allows.
+    pub(crate) most: Option<u64>,
     /// Whether the source fails: then a request may be refused for that.
     pub(crate) fails: bool,
     /// Whether the source loses ranges: then pages there are of no use.
@@ -156,8 +158,8 @@ impl Run {
 
     fn judge(&self, refused: &OutOfMemory, bytes: u64, alignment: u64, fits: bool) {
         let by_source = refused.verdict == Verdict::Source;
-        assert!(!by_source || self.setup.fails, "no source refused: {refused}");
-        if alignment == GRANULE && !by_source && !self.setup.loses {
+        assert!(!by_source || self.setup.fails || self.setup.most.is_some(), "no source refused: {refused}");
+        if alignment == GRANULE && !(by_source && self.setup.fails) && !self.setup.loses {
             assert!(!fits, "{bytes} bytes fit: {refused}");
         }
         assert!(self.setup.fails || !self.pool.can_allocate(bytes).expect("usable") || alignment > GRANULE);
@@ -206,7 +208,8 @@ impl Run {
     fn fits(&self, bytes: u64) -> bool {
         let (page, size) = (self.setup.page_size, bytes.next_multiple_of(GRANULE));
         let touched = self.touched();
-        let room = (self.limit / page).saturating_sub(touched.len() as u64);
+        let most = (self.limit / page).min(self.setup.most.unwrap_or(u64::MAX));
+        let room = most.saturating_sub(touched.len() as u64);
         if size.div_ceil(page) <= room {
             return true;
         }

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use allotment::source::{
-    AddressSpace, CheckedPages, CommittedPages, FailingPages, Grant, PageCall, PageSource, RegionSource,
-    ReserveError, SourceFailure,
+    AddressSpace, Cap, Capped, CheckedPages, CommittedPages, FailingPages, Grant, PageCall, PageSource,
+    RegionSource, ReserveError, SourceFailure,
 };
-use allotment::{AllocError, LimitError, Options, PauseError, PausedContent, Pool, Unusable};
+use allotment::{AllocError, LimitError, Options, PauseError, PausedContent, Pool, Siblings, Unusable};
 
 pub(crate) const PAGE: u64 = 64 << 10;
 
@@ -136,6 +136,34 @@ fn the_limit_of_a_paused_pool_leaves_room_to_resume() {
     assert!(pool.explain(1).expect("usable").is_some());
     pool.free(kept.address).expect("live");
     pool.check().expect("sound");
+}
+
+#[test]
+fn a_pool_that_resumes_takes_what_siblings_have_free() {
+    let cap = Cap::new(8 * PAGE);
+    let siblings = Arc::new(Siblings::default());
+    let [pool, other] = [(); 2].map(|()| {
+        let source = Capped::new(AddressSpace::new(0), Arc::clone(&cap));
+        let options = Options::new(8 * PAGE).elastic(true).page_size(PAGE);
+        let pool = Arc::new(Pool::new(source, options).expect("valid"));
+        assert!(pool.join(&siblings));
+        pool
+    });
+    let kept = pool.allocate(5 * PAGE).expect("room");
+    pool.pause(PausedContent::Discard).expect("pausable");
+    let [small, large] = [3, 4].map(|pages| other.allocate(pages * PAGE).expect("room").address);
+    other.free(small).expect("live");
+    // The source has one page, and three are free in the other pool, which keeps them where they are not enough.
+    let error = pool.resume().expect_err("four pages");
+    assert!(matches!(error, PauseError::NoMemory { bytes } if bytes == 5 * PAGE), "{error}");
+    assert_eq!(other.stats().expect("usable").reserved, 7 * PAGE);
+    other.free(large).expect("live");
+    assert_eq!(pool.resume().expect("eight pages"), 5 * PAGE);
+    assert_eq!((cap.used(), other.stats().expect("usable").reserved), (5 * PAGE, 0));
+    pool.free(kept.address).expect("live");
+    for pool in [pool, other] {
+        pool.check().expect("sound");
+    }
 }
 
 #[test]

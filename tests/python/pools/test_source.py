@@ -77,6 +77,7 @@ def test_an_answer_that_is_no_grant_is_named(answer: object) -> None:
     [
         (4096 + 1, 2 * MIB, "multiple of 256", True),
         (4096, 2 * MIB + 1, "multiple of 256", True),
+        (4096, 0, "no bytes", True),
         (0, 2 * MIB, "not within", True),
         ((1 << 63) - 256, 2 * MIB, "not within", True),
     ],

@@ -4,6 +4,7 @@ use execution::{Executed, execute};
 
 use super::{AllocationAttempt, Pool, STATE_IS_SOUND, Source};
 use crate::error::{AllocError, GrantFault, TrimError, Unusable};
+use crate::policy::elastic::fewer_pages;
 use crate::source::{Grant, PageSource, ReserveError, SourceFailure};
 use crate::tables::decisions::Decision;
 use crate::tables::{Allocation, ChunkRequest, PagePlan, Planned};
@@ -141,21 +142,14 @@ impl Pool {
             }
             return Err(AllocError::BadGrant { grant: range, fault });
         }
-        let at_once = at_once.min(range.bytes / page_size);
-        if at_once > 0 {
-            let span = Grant { address: range.address, bytes: at_once * page_size };
-            if let Err(error) = pages.commit(span) {
+        match commit_first(pages, range, page_size, at_once.min(range.bytes / page_size)) {
+            Ok(committed) => self.lock_state()?.allocator.adopt_range(range, committed),
+            Err(failure) => {
                 pages.release_addresses(range);
-                return match error {
-                    ReserveError::Declined => Ok(false),
-                    ReserveError::Failed(failure) => {
-                        let request = ChunkRequest::for_chunk(least, least);
-                        Err(self.source_failed(request, failure)?)
-                    }
-                };
+                let request = ChunkRequest::for_chunk(least, least);
+                return Err(self.source_failed(request, failure)?);
             }
         }
-        self.lock_state()?.allocator.adopt_range(range, at_once);
         Ok(true)
     }
 
@@ -237,6 +231,24 @@ impl Pool {
         let _ = self.give_back_pages(source, u64::MAX, true);
         !self.state.lock().expect(STATE_IS_SOUND).must_release_regions()
     }
+}
+
+/// Commits `count` pages at the start of a range, or as many as the source grants of fewer and fewer. Returns their
+/// number, 0 if it declined all of them.
+fn commit_first(
+    pages: &mut dyn PageSource,
+    range: Grant,
+    page_size: u64,
+    mut count: u64,
+) -> Result<u64, SourceFailure> {
+    while count > 0 {
+        match pages.commit(Grant { bytes: count * page_size, ..range }) {
+            Ok(()) => break,
+            Err(ReserveError::Declined) => count = fewer_pages(count),
+            Err(ReserveError::Failed(failure)) => return Err(failure),
+        }
+    }
+    Ok(count)
 }
 
 /// Returns the source's pages: an elastic pool has a source with pages.

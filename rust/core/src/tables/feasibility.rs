@@ -25,6 +25,11 @@ impl Supply {
         Self { now, reclaimable, grants_released }
     }
 
+    /// Returns all bytes that the source could grant.
+    pub(crate) fn total(self) -> u64 {
+        self.now.saturating_add(self.reclaimable)
+    }
+
     /// Returns the supply after the release of `released` bytes.
     pub(crate) fn after_release(self, released: u64) -> Self {
         let more = if self.grants_released { released } else { 0 };

@@ -24,6 +24,9 @@ impl Tables {
         if !grant.address.is_multiple_of(GRANULE) || !grant.bytes.is_multiple_of(GRANULE) {
             return Some(GrantFault::Misaligned);
         }
+        if grant.bytes == 0 {
+            return Some(GrantFault::Empty);
+        }
         let end = grant.address.checked_add(grant.bytes);
         if (grant.address == 0 && !self.is_zero_based) || end.is_none_or(|end| end > MAX_BYTES) {
             return Some(GrantFault::OutOfRange);

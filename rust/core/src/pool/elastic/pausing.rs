@@ -192,7 +192,11 @@ impl Pool {
     /// # Errors
     /// If the source has too little memory, or a step fails; the pool stays paused then, and keeps the content.
     pub fn resume(&self) -> Result<u64, PauseError> {
-        self.with_source(|source| self.resume_with(source))?
+        let resume = || self.with_source(|source| self.resume_with(source))?;
+        match resume() {
+            Err(PauseError::NoMemory { bytes }) if self.reclaim_bytes(bytes)? => resume(),
+            other => other,
+        }
     }
 
     fn resume_with(&self, source: &mut Source<'_>) -> Result<u64, PauseError> {

@@ -13,7 +13,7 @@ use crate::tables::ChunkRequest;
 /// The pools over sources that share one memory, such as a [`Cap`](crate::source::Cap).
 ///
 /// Before a joined pool refuses a request that its source declined, the others release wholly free regions, the
-/// largest first, until the request is served. Pools with [`Options::trim_on_oom`](super::super::Options) off keep theirs;
+/// largest first, until the request is served; so they do for a paused pool that resumes. Pools with [`Options::trim_on_oom`](super::super::Options) off keep theirs;
 /// the refusal's advice names them. A forked child shares nothing, as pools do not survive a fork.
 #[derive(Debug)]
 pub struct Siblings {
@@ -70,17 +70,32 @@ impl Pool {
         if refused.out_of_memory.verdict != Verdict::Source {
             return Ok(false);
         }
+        self.reclaim_until(|external| self.may_serve(request, external))
+    }
+
+    /// Makes sibling pools release idle memory until the source may have `bytes` more bytes; returns whether any did.
+    ///
+    /// The caller holds neither lock nor source lock.
+    pub(in crate::pool) fn reclaim_bytes(&self, bytes: u64) -> Result<bool, Unusable> {
+        self.reclaim_until(|external| Ok(external.possible().total() >= bytes))
+    }
+
+    /// Makes sibling pools release idle memory, the largest first, until there is enough; none if all of it would not be
+    /// enough. Returns whether any did.
+    fn reclaim_until(
+        &self,
+        is_enough: impl Fn(&ExternalMemory) -> Result<bool, Unusable>,
+    ) -> Result<bool, Unusable> {
         let mut others = self.others();
         others.retain(|other| other.options.trim_on_oom);
-        let external = self.external_memory(&others);
-        if others.is_empty() || !self.may_serve(request, &external)? {
+        if others.is_empty() || !is_enough(&self.external_memory(&others))? {
             return Ok(false);
         }
         others.sort_by_cached_key(|other| Reverse(other.idle_bytes()));
         let mut released = 0;
         for other in &others {
             released += other.release_free_regions().unwrap_or_else(|error| error.released());
-            if released > 0 && self.may_serve(request, &self.external_memory(&[]))? {
+            if released > 0 && is_enough(&self.external_memory(&[]))? {
                 break;
             }
         }

@@ -11,13 +11,16 @@ use crate::tables::pages::PageSpan;
 
 impl Tables {
     /// Returns the hole and the place that need the least memory; `None` if no hole serves the request under the limit.
-    pub(super) fn choose(&self, request: ChunkRequest) -> Option<(Handle, Place)> {
-        let mut search = Search::new(self, request);
-        self.bins.visit_from(&self.chunks, request.rounded(), CANDIDATES, |handle| {
-            if search.may_win(handle) {
-                search.compare(handle);
-            }
-        });
+    /// If memory is short that is the place that touches the fewest pages, over all holes.
+    pub(super) fn choose(&self, request: ChunkRequest, is_short: bool) -> Option<(Handle, Place)> {
+        let mut search = Search::new(self, request, is_short);
+        if !is_short {
+            self.bins.visit_from(&self.chunks, request.rounded(), CANDIDATES, |handle| {
+                if search.may_win(handle) {
+                    search.compare(handle);
+                }
+            });
+        }
         if search.best.is_none() {
             // The limit may leave too little memory for each of these: then every hole is looked at.
             for handle in self.bins.all_from(&self.chunks, request.rounded()) {
@@ -46,7 +49,7 @@ impl Tables {
         if self.pages().lacking == lacking {
             return None;
         }
-        let (handle, place) = self.choose(request)?;
+        let (handle, place) = self.choose(request, false)?;
         let hole = self.hole(handle);
         let size = hole.end - hole.start;
         if hole.committed.count_missing(place.pages) > 0 {
@@ -84,7 +87,7 @@ struct Search<'a> {
 struct PlaceCosts(u64, u128, u128);
 
 impl<'a> Search<'a> {
-    fn new(tables: &'a Tables, request: ChunkRequest) -> Self {
+    fn new(tables: &'a Tables, request: ChunkRequest, is_short: bool) -> Self {
         let pages = tables.pages();
         Self {
             tables,
@@ -93,7 +96,7 @@ impl<'a> Search<'a> {
             bytes: request.rounded(),
             fewest: (request.rounded() >> pages.shift).saturating_sub(1),
             room: tables.room_for(request),
-            is_tight: tables.is_tight(),
+            is_tight: is_short || tables.is_tight(),
             is_simple: !request.is_aligned() && pages.lost.is_empty(),
             least: PlaceCosts(u64::MAX, 0, 0),
             best: None,

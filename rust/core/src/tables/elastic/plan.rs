@@ -49,12 +49,13 @@ impl PagePlan {
 impl Tables {
     /// Plans a request that no committed pages serve. The caller may call the source until the plan has ended.
     ///
-    /// With `spares_source` free pages give their memory even where more might be committed.
+    /// With `spares_source` the request touches the fewest pages, and free pages give their memory even where more might be
+    /// committed.
     pub(crate) fn plan_pages(&mut self, request: ChunkRequest, spares_source: bool) -> Planned {
         if let Some(allocation) = self.try_allocate(request) {
             return Planned::Served(allocation);
         }
-        let Some((handle, place)) = self.choose(request) else {
+        let Some((handle, place)) = self.choose(request, spares_source) else {
             if self.fits_limit(request) {
                 let (wanted, least) = range_bytes(self.pages().page_size(), self.limit, request.needed);
                 return Planned::Addresses(wanted, least);

@@ -33,7 +33,7 @@ impl Tables {
     /// Returns whether a request for a chunk of `needed` bytes would be served in an elastic pool.
     pub(crate) fn would_serve_in_pages(&self, needed: u64, supply: Supply) -> bool {
         let pages = self.pages();
-        let from_source = supply.now.saturating_add(supply.reclaimable) >> pages.shift;
+        let from_source = supply.total() >> pages.shift;
         let room = self.room().min(self.free_pages().saturating_add(from_source));
         !pages.is_paused && self.fewest_pages(needed) <= room
     }
@@ -58,7 +58,7 @@ impl Tables {
         let pages = self.pages();
         let fewest = self.fewest_pages(needed);
         let limit = self.touched().checked_add(fewest)?.checked_mul(pages.page_size())?;
-        let from_source = supply.now.saturating_add(supply.reclaimable) >> pages.shift;
+        let from_source = supply.total() >> pages.shift;
         let has_memory = fewest <= self.free_pages().saturating_add(from_source);
         (!pages.is_paused && has_memory && limit > self.limit && limit <= MAX_BYTES).then_some(limit)
     }
@@ -89,7 +89,7 @@ impl Tables {
     pub(crate) fn lacking_pages(&self, needed: u64, supply: Supply) -> Option<u64> {
         let pages = self.pages();
         let wanted = needed.div_ceil(pages.page_size());
-        let from_source = supply.now.saturating_add(supply.reclaimable) >> pages.shift;
+        let from_source = supply.total() >> pages.shift;
         let room = self.room().min(self.free_pages().saturating_add(from_source));
         let helps = !pages.is_paused && wanted <= self.limit >> pages.shift;
         wanted.checked_sub(room).filter(|&lacking| helps && lacking > 0)
