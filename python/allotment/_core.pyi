@@ -970,7 +970,9 @@ class Pool:
 
         Raises:
             ValueError: The pool is not elastic, or is closed.
-            OSError: The file could not be written. The pool is not paused, and a file at the path is as it was.
+            OSError: The file could not be written, or could not be read back as it is a device such as ``/dev/null``.
+                The pool is not paused, and a file at the path is as it was.
+            MemoryError: The process has no memory for the content. The pool is not paused.
             RuntimeError: The source failed. The pool is not paused, unless the source did not return what it had taken:
                 then ``paused`` is true and the content is kept.
         """

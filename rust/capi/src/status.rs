@@ -142,7 +142,9 @@ impl From<PauseError> for Failure {
             PauseError::NotElastic => Status::AllotmentInvalidArgument,
             PauseError::Content { .. } | PauseError::File { .. } => Status::AllotmentFileFailed,
             PauseError::AddressesLost | PauseError::SourceFailed(_) => Status::AllotmentSourceFailed,
-            PauseError::NoMemory { .. } => Status::AllotmentOutOfMemory,
+            PauseError::NoMemory { .. } | PauseError::NoMemoryForContent { .. } => {
+                Status::AllotmentOutOfMemory
+            }
             PauseError::Unusable(unusable) => return unusable.into(),
             _ => Status::AllotmentInternal,
         };

@@ -139,6 +139,39 @@ fn the_limit_of_a_paused_pool_leaves_room_to_resume() {
 }
 
 #[test]
+fn pages_that_the_source_keeps_of_a_paused_pool_count_under_its_limit() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let switch = Arc::clone(&fails);
+    let failing = FailingPages::new(Uniform::new(7), move |made, _, span| {
+        let chosen = made == PageCall::Commit || made == PageCall::Decommit && span.bytes == 2 * PAGE;
+        (chosen && switch.load(Ordering::Relaxed)).then_some(ReserveError::Declined)
+    });
+    let (source, pages) = CheckedPages::new(failing, PAGE);
+    let options = Options::new(64 * PAGE).elastic(true).page_size(PAGE);
+    let pool = Pool::new(source, options).expect("valid");
+    let [first, middle, last] = [2, 1, 3].map(|size| pool.allocate(size * PAGE).expect("room").address);
+    pool.free(middle).expect("live");
+    pool.trim().expect("usable");
+    fails.store(true, Ordering::Relaxed);
+    assert!(matches!(pool.pause(PausedContent::Discard), Err(PauseError::StaysPaused { .. })));
+    pool.free(first).expect("live");
+    assert_eq!(pages.bytes(), 2 * PAGE);
+    let error = pool.set_limit(4 * PAGE, false, "a test").expect_err("five pages after a resume");
+    assert!(
+        matches!(error, LimitError::BelowReserved { reserved, trim_helps: true, .. } if reserved == 5 * PAGE),
+        "{error}"
+    );
+    let error = pool.set_limit(4 * PAGE, true, "a test").expect_err("two pages stay");
+    assert!(matches!(error, LimitError::SourceFailed { reserved, .. } if reserved == 5 * PAGE), "{error}");
+    fails.store(false, Ordering::Relaxed);
+    assert_eq!(pool.set_limit(4 * PAGE, true, "a test").expect("a trim helps"), 2 * PAGE);
+    assert_eq!(pool.resume().expect("resumable"), 3 * PAGE);
+    assert_eq!((pages.bytes(), pool.stats().expect("usable").reserved), (3 * PAGE, 3 * PAGE));
+    pool.free(last).expect("live");
+    pool.check().expect("sound");
+}
+
+#[test]
 fn a_pool_that_resumes_takes_what_siblings_have_free() {
     let cap = Cap::new(8 * PAGE);
     let siblings = Arc::new(Siblings::default());

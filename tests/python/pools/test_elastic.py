@@ -5,6 +5,7 @@ Longer than 300 lines: one rule after the other of elastic pools, with the same 
 
 import os
 import random
+import resource
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -278,8 +279,16 @@ def test_a_pause_that_fails_changes_nothing(tmp_path: Path) -> None:
     assert raised.value.filename == str(missing)
     with pytest.raises(IsADirectoryError):
         pool.pause(keep=tmp_path)
-    with pytest.raises(OSError, match="the content of the pool could not be saved: No space left on device"):
-        pool.pause(keep="/dev/full")
+    for device in ("/dev/null", "/dev/full"):
+        with pytest.raises(OSError, match=f"the file {device} .* neither a regular file nor a block device"):
+            pool.pause(keep=device)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MIB, limits[1]))
+    try:
+        with pytest.raises(OSError, match="the content of the pool could not be saved: File too large"):
+            pool.pause(keep=tmp_path / "content")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     odd: Any = 3
     with pytest.raises(TypeError, match=r"expected str, bytes or os\.PathLike object, not int"):
         pool.pause(keep=odd)
@@ -288,6 +297,32 @@ def test_a_pause_that_fails_changes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     assert (pool.paused, pool.stats(), zlib.crc32(view)) == (False, before, expected)
     assert kept.address == view.ctypes.data
+
+
+def test_a_pause_without_memory_for_the_content_changes_nothing() -> None:
+    done = run_program(
+        """
+        import re, resource
+        import numpy as np
+        from pathlib import Path
+        from allotment import Pool
+
+        pool = Pool("256MiB", elastic=True)
+        view = np.frombuffer(pool.allocate("128MiB"), np.uint8)
+        view[:] = 1
+        size = int(re.search(r"VmSize:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) << 10
+        resource.setrlimit(resource.RLIMIT_AS, (size + (32 << 20), -1))
+        try:
+            pool.pause()
+        except MemoryError as error:
+            print(error)
+        print(pool.paused, int(view.sum()) == 128 << 20)
+        """
+    )
+    text = (
+        "the process has no memory for the 134217728 bytes of content of the pool: keep them in a file, or discard them"
+    )
+    assert (done.stdout, done.stderr) == (f"{text}\nFalse True\n", "")
 
 
 def test_a_file_of_a_pause_is_private_and_no_file_of_another_pool_is_lost(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """What refusals and explanations say beside the figures: who holds the memory, what is in the way."""
 
 import json
+import sys
 
 import pytest
 
 from allotment import OwnerGroup, Pool, SizeGroup, Splitter
+from support.child import run_program
 from support.devices import MIB, next_line, run_on_gpus
 from support.pools.refusals import refusal
 
@@ -167,3 +169,35 @@ def test_the_words_of_a_million_chunks_take_no_walk_of_the_text() -> None:
     error = refusal(pool, "2TiB")
     assert len(str(error).splitlines()) <= 25
     assert error.by_size == (SizeGroup(512 * 100_000, 100_000, 512, 512),)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of data and its use are those of Linux")
+@pytest.mark.parametrize("options", ["", ", elastic=True, page_size=4096"])
+def test_a_refusal_in_a_process_without_memory_is_an_error(options: str) -> None:
+    done = run_program(
+        f"""
+        import re, resource
+        from pathlib import Path
+        from allotment import OutOfMemoryError, Pool
+
+        def data():
+            return int(re.search(r"VmData:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) << 10
+
+        # Host memory counts as data once it is committed.
+        resource.setrlimit(resource.RLIMIT_DATA, (1 << 40, -1))
+        pool = Pool("64MiB", collect_garbage=False{options})
+        pool.malloc(20_000)
+        kept = []
+        resource.setrlimit(resource.RLIMIT_DATA, (data() + (64 << 10), -1))
+        try:
+            while True:
+                kept.append(bytearray(100_000))
+        except MemoryError:
+            pass
+        try:
+            pool.malloc("32MiB")
+        except OutOfMemoryError as error:
+            print(error.verdict)
+        """
+    )
+    assert (done.stdout, done.stderr) == ("source\n", "")

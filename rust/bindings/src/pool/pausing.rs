@@ -51,7 +51,9 @@ impl Pool {
     ///
     /// Raises:
     ///     ValueError: The pool is not elastic, or is closed.
-    ///     OSError: The file could not be written. The pool is not paused, and a file at the path is as it was.
+    ///     OSError: The file could not be written, or could not be read back as it is a device such as ``/dev/null``.
+    ///         The pool is not paused, and a file at the path is as it was.
+    ///     MemoryError: The process has no memory for the content. The pool is not paused.
     ///     RuntimeError: The source failed. The pool is not paused, unless the source did not return what it had taken:
     ///         then ``paused`` is true and the content is kept.
     #[pyo3(signature = (*, keep = Some(PathBuf::from("host"))), text_signature = "($self, *, keep='host')")]
@@ -99,8 +101,12 @@ impl IntoPyErr for PauseError {
                 Some(number) => PyOSError::new_err((number, text)),
                 None => PyOSError::new_err(text),
             },
+            // The text names the path; an error of the system has it as an attribute.
+            Self::File { error, .. } if error.raw_os_error().is_none() => PyOSError::new_err(text),
             Self::File { path, error } => os_error(py, &error, Some(path)),
-            Self::NoMemory { .. } => pyo3::exceptions::PyMemoryError::new_err(text),
+            Self::NoMemory { .. } | Self::NoMemoryForContent { .. } => {
+                pyo3::exceptions::PyMemoryError::new_err(text)
+            }
             Self::Unusable(unusable) => unusable.into_py_err(py),
             _ => PyRuntimeError::new_err(text),
         }

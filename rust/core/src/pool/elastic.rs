@@ -209,9 +209,7 @@ impl Pool {
         let stays = if is_paused {
             state.keep_pages(kept)
         } else {
-            for span in kept {
-                state.allocator.return_free_pages(span);
-            }
+            state.allocator.return_free_pages(kept);
             false
         };
         let gone = if ranges && !stays { state.allocator.take_free_ranges() } else { Vec::new() };

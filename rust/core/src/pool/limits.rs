@@ -40,17 +40,16 @@ impl Pool {
             if state.allocator.counters.reserved() > limit {
                 state.empty_quarantine();
             }
-            let allocator = &mut state.allocator;
-            let bytes = allocator.bytes_to_resume();
+            let bytes = state.allocator.bytes_to_resume();
             if limit < bytes {
                 drop(state);
                 return Err(LimitError::BelowPaused { limit, bytes });
             }
-            let reserved = allocator.counters.reserved();
+            let (reserved, releasable) = state.held_and_releasable();
             let mut regions = Vec::new();
             let mut released = 0;
             if reserved > limit {
-                let kept = reserved.saturating_sub(allocator.releasable());
+                let kept = reserved.saturating_sub(releasable);
                 if !trim || kept > limit {
                     let trim_helps = kept <= limit;
                     let reserved = if trim { kept } else { reserved };
@@ -69,7 +68,7 @@ impl Pool {
                     };
                     state = self.lock_settled_state()?;
                     // Frees meanwhile only help; a source that fails, and requests for free pages, do not.
-                    let reserved = state.allocator.counters.reserved();
+                    let (reserved, _) = state.held_and_releasable();
                     if limit < reserved {
                         drop(state);
                         let (after_trim, trim_helps) = (true, false);
@@ -79,7 +78,7 @@ impl Pool {
                         });
                     }
                 } else {
-                    regions = allocator.take_free_regions();
+                    regions = state.allocator.take_free_regions();
                 }
             }
             let allocator = &mut state.allocator;

@@ -4,7 +4,6 @@
 use crate::chunk::{Chunk, ChunkTable};
 use crate::tables::Tables;
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// The number of groups that are listed.
@@ -13,7 +12,7 @@ const MAX_GROUPS: usize = 4;
 /// The number of free chunks, the largest ones, whose neighbours are examined.
 const EXAMINED_FREE_CHUNKS: usize = 64;
 
-/// The hash table's length; with more than half as many distinct sizes, groups are powers of two.
+/// The largest length of the hash table; with more than half as many distinct sizes, groups are powers of two.
 const MAX_SIZES: usize = 1 << 12;
 
 /// Allocations of one size, or of a range of sizes.
@@ -113,14 +112,20 @@ fn by_owner(allocator: &Tables) -> Vec<OwnerGroup> {
     owners.holdings().into_iter().map(group).collect()
 }
 
-/// Groups the chunks in use by size, or by powers of two if there are too many sizes.
+/// Groups the chunks in use by size; by powers of two if there are too many sizes, or if the process
+/// has no memory for so many: a refusal may come where it has hardly any.
 fn by_size(chunks: &ChunkTable) -> Vec<SizeGroup> {
-    let mut sizes = vec![SizeGroup::NONE; MAX_SIZES];
+    let length = chunks.len().saturating_mul(2).min(MAX_SIZES).next_power_of_two();
+    let mut sizes = Vec::new();
+    if sizes.try_reserve_exact(length).is_err() {
+        return by_doubling(chunks);
+    }
+    sizes.resize(length, SizeGroup::NONE);
     let mut distinct = 0;
     for chunk in chunks.in_use() {
-        let mut place = place_of(chunk.size);
+        let mut place = place_of(chunk.size, length);
         while sizes[place].count > 0 && sizes[place].smallest != chunk.size {
-            place = (place + 1) % MAX_SIZES;
+            place = (place + 1) % length;
         }
         distinct += usize::from(sizes[place].count == 0);
         if distinct > MAX_SIZES / 2 {
@@ -133,17 +138,16 @@ fn by_size(chunks: &ChunkTable) -> Vec<SizeGroup> {
 }
 
 fn by_doubling(chunks: &ChunkTable) -> Vec<SizeGroup> {
-    let mut doublings = vec![SizeGroup::NONE; 64];
+    let mut doublings = [SizeGroup::NONE; 64];
     for chunk in chunks.in_use() {
         doublings[chunk.size.ilog2() as usize].add(chunk);
     }
-    doublings.retain(|group| group.count > 0);
-    doublings
+    doublings.into_iter().filter(|group| group.count > 0).collect()
 }
 
-/// Multiplicative hash, as sizes are often multiples of a common factor.
-fn place_of(size: u64) -> usize {
-    let hash = size.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - MAX_SIZES.ilog2());
+/// Multiplicative hash, as sizes are often multiples of a common factor, into a table of a power of two of places.
+fn place_of(size: u64, length: usize) -> usize {
+    let hash = u128::from(size.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * length as u128 >> 64;
     usize::try_from(hash).unwrap_or(0)
 }
 

@@ -158,13 +158,14 @@ pub(crate) fn count(spans: &[PageSpan]) -> u64 {
     spans.iter().map(|span| span.len()).sum()
 }
 
-/// Returns the pages of all spans that are in none of the others.
+/// Returns the pages of all spans that are in none of the others, of which no two overlap.
 pub(crate) fn difference(spans: &[PageSpan], others: &[PageSpan]) -> Vec<PageSpan> {
-    let mut others = others.to_vec();
+    let mut others: Vec<_> = others.iter().copied().filter(|span| !span.is_empty()).collect();
     others.sort_unstable();
     let rest = |&span: &PageSpan| {
-        let within = others.iter().map(|other| other.common(span));
-        Committed::of(span, within).missing(span)
+        let from = others.partition_point(|other| other.end <= span.first);
+        let within = others[from..].iter().take_while(|other| other.first < span.end);
+        Committed::of(span, within.map(|other| other.common(span))).missing(span)
     };
     spans.iter().flat_map(rest).collect()
 }

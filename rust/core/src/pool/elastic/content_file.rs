@@ -1,6 +1,6 @@
 //! Files for the content of paused pools, which replace the file at their path only when they are complete.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{self, Path, PathBuf};
 use std::process;
@@ -17,8 +17,8 @@ pub(super) struct NewFile {
 }
 
 impl NewFile {
-    /// Opens a file for reading and writing that replaces the one at `path` later. A device there is opened itself, and
-    /// nothing replaces it.
+    /// Opens a file for reading and writing that replaces the one at `path` later. A block device there is opened itself,
+    /// and nothing replaces it.
     pub(super) fn open(path: &Path) -> io::Result<(File, Option<Self>)> {
         let path = match fs::canonicalize(path) {
             // The target of a link is replaced, not the link.
@@ -31,7 +31,10 @@ impl NewFile {
         // A file that this process may not write is not replaced either, although its folder allows that.
         let there = OpenOptions::new().read(true).write(true).open(&path);
         match there {
-            Ok(file) if !file.metadata()?.is_file() => return Ok((file, None)),
+            Ok(file) if !file.metadata()?.is_file() => {
+                check_kind(&file.metadata()?)?;
+                return Ok((file, None));
+            }
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
@@ -58,6 +61,19 @@ impl Drop for NewFile {
         // It has another name if it was renamed.
         let _ = fs::remove_file(&self.own_path);
     }
+}
+
+/// Checks that what is written to a file can be read back from it: others, such as `/dev/null`, lose it or have no end.
+pub(super) fn check_kind(metadata: &Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    let is_block_device = std::os::unix::fs::FileTypeExt::is_block_device(&metadata.file_type());
+    #[cfg(not(unix))]
+    let is_block_device = false;
+    if metadata.is_file() || is_block_device {
+        return Ok(());
+    }
+    let text = "it is neither a regular file nor a block device, so that nothing could be read back from it";
+    Err(io::Error::new(ErrorKind::InvalidInput, text))
 }
 
 /// Returns options for a new file that no other user may open: it is an image of memory.

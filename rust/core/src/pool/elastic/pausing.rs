@@ -2,14 +2,16 @@
 //!
 //! Longer than 300 lines: each step of a pause has its counterpart in the resume, and both are read together.
 
+use std::collections::TryReserveError;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::content_file::NewFile;
+use super::content_file::{NewFile, check_kind};
 use super::pages_of;
 use crate::error::Unusable;
 use crate::pool::state::State;
@@ -39,10 +41,11 @@ pub enum PausedContent {
     Discard,
     /// In memory of the process, outside of the pool.
     Memory,
-    /// In a file that is open for reading and writing, from its start on. A pause that fails may have written to it.
+    /// In a file or on a block device that is open for reading and writing, from its start on. A pause that fails may have
+    /// written to it.
     File(File),
     /// In a file at a path, which no other user may open. It is made, or replaces the file there, as the last step: a
-    /// pause that fails leaves the path as it was. A device at the path is written to itself.
+    /// pause that fails leaves the path as it was. A block device at the path is written to itself.
     Path(PathBuf),
 }
 
@@ -79,6 +82,14 @@ pub enum PauseError {
         error: Box<Self>,
         /// Why its reversal failed.
         reversal: Box<Self>,
+    },
+    /// The process has no memory for the content.
+    #[error(
+        "the process has no memory for the {bytes} bytes of content of the pool: keep them in a file, or discard them"
+    )]
+    NoMemoryForContent {
+        /// The bytes of the pages in use.
+        bytes: u64,
     },
     /// The source lost addresses of the pool: pages there would not receive memory again.
     #[error("the source lost addresses of this pool, where pages would not receive memory again")]
@@ -205,7 +216,7 @@ impl Pool {
         let touched = state.allocator.touched_pages();
         let shift = state.allocator.page_shift();
         drop(state);
-        let kept = std::mem::take(&mut paused.kept);
+        let kept = mem::take(&mut paused.kept);
         let wanted = difference(&touched, &kept);
         let mut memory = Memory::new(source, shift, kept);
         let result = memory.commit(&wanted).and_then(|()| {
@@ -244,9 +255,17 @@ impl State {
     /// allocations that were freed while the pool was paused.
     fn return_pages_that_are_free(&mut self, committed: &[PageSpan]) {
         let touched = self.allocator.touched_pages();
-        for free in difference(committed, &touched) {
-            self.allocator.return_free_pages(free);
-        }
+        self.allocator.return_free_pages(difference(committed, &touched));
+    }
+
+    /// Returns the bytes that the pool holds, or would hold after a resume, and those of them that a trim releases.
+    pub(in crate::pool) fn held_and_releasable(&self) -> (u64, u64) {
+        let allocator = &self.allocator;
+        let Some(paused) = &self.paused else {
+            return (allocator.counters.reserved(), allocator.releasable());
+        };
+        let free = count(&difference(&paused.kept, &allocator.touched_pages())) << allocator.page_shift();
+        (allocator.bytes_to_resume() + free, free)
     }
 
     /// Takes the free ones of the pages that kept their memory in a paused pool.
@@ -302,12 +321,14 @@ impl<'a> Memory<'a> {
     /// Decommits all spans as far as the source takes them back; returns the first failure.
     fn decommit(&mut self, spans: &[PageSpan]) -> Result<(), PauseError> {
         let mut result = Ok(());
+        let mut taken = Vec::with_capacity(spans.len());
         for &span in spans {
             match self.pages.decommit(span.addresses(self.shift)) {
-                Ok(()) => self.committed = difference(&self.committed, &[span]),
+                Ok(()) => taken.push(span),
                 Err(failure) => result = result.and(Err(PauseError::SourceFailed(failure))),
             }
         }
+        self.committed = difference(&self.committed, &taken);
         result
     }
 }
@@ -326,10 +347,24 @@ fn content_error(verb: &'static str) -> impl Fn(io::Error) -> PauseError {
     move |error| PauseError::Content { verb, error: error.into() }
 }
 
+/// Returns a buffer of zeros, without an end of the process if there is no memory for it.
+fn zeros(length: usize) -> Result<Vec<u8>, TryReserveError> {
+    let mut buffer = Vec::new();
+    buffer.try_reserve_exact(length)?;
+    buffer.resize(length, 0);
+    Ok(buffer)
+}
+
 impl Paused {
+    fn no_memory(&self, shift: u32) -> impl Fn(TryReserveError) -> PauseError + use<> {
+        let bytes = count(&self.saved) << shift;
+        move |_| PauseError::NoMemoryForContent { bytes }
+    }
+
     /// Copies the content of the pages.
     fn save(&mut self, memory: &mut Memory<'_>) -> Result<(), PauseError> {
         if let PausedContent::File(file) = &mut self.content {
+            file.metadata().and_then(|there| check_kind(&there)).map_err(content_error("saved"))?;
             file.seek(SeekFrom::Start(0)).map_err(content_error("saved"))?;
             // Not before: the file may hold the content of a pool that is paused already. A device has no length.
             let _ = file.set_len(0);
@@ -337,9 +372,11 @@ impl Paused {
         if matches!(self.content, PausedContent::Discard) {
             return Ok(());
         }
-        let mut buffer = Vec::new();
+        let no_memory = self.no_memory(memory.shift);
         for block in self.saved.iter().flat_map(|span| blocks_of(span.addresses(memory.shift))) {
-            buffer.resize(length_of(block), 0);
+            // The content may be more than the process has memory for.
+            self.blocks.try_reserve(1).map_err(&no_memory)?;
+            let mut buffer = zeros(length_of(block)).map_err(&no_memory)?;
             memory.pages.read(block.address, &mut buffer).map_err(PauseError::SourceFailed)?;
             self.blocks.push(match &mut self.content {
                 _ if is_zero(&buffer) => Block::Zeros,
@@ -347,7 +384,7 @@ impl Paused {
                     file.write_all(&buffer).map_err(content_error("saved"))?;
                     Block::InFile
                 }
-                _ => Block::InMemory(buffer.clone()),
+                _ => Block::InMemory(buffer),
             });
         }
         Ok(())
@@ -365,21 +402,21 @@ impl Paused {
             return Ok(());
         }
         let commits_zeros = memory.pages.commits_zeros();
-        let mut buffer = Vec::new();
+        let no_memory = self.no_memory(memory.shift);
         let spans = self.saved.iter().flat_map(|span| blocks_of(span.addresses(memory.shift)));
         for (span, block) in spans.zip(&self.blocks) {
+            let mut buffer;
             let content = match (block, &mut self.content) {
                 // Pages that kept their memory have kept these zeros, too.
                 (Block::Zeros, _) if commits_zeros => continue,
                 (Block::InMemory(content), _) => content,
                 (Block::InFile, PausedContent::File(file)) => {
-                    buffer.resize(length_of(span), 0);
+                    buffer = zeros(length_of(span)).map_err(&no_memory)?;
                     file.read_exact(&mut buffer).map_err(content_error("read back"))?;
                     &buffer
                 }
                 _ => {
-                    buffer.clear();
-                    buffer.resize(length_of(span), 0);
+                    buffer = zeros(length_of(span)).map_err(&no_memory)?;
                     &buffer
                 }
             };

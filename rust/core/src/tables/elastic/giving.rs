@@ -6,8 +6,8 @@ use core::cmp::Reverse;
 use super::super::Tables;
 use super::super::pages::{Committed, PageSpan, count};
 use super::hole::Hole;
+use crate::chunk::Handle;
 use crate::chunk::region::{Place as RegionPlace, Region};
-use crate::chunk::{Chunk, Handle};
 use crate::error::GrantFault;
 use crate::source::Grant;
 
@@ -43,19 +43,36 @@ impl Tables {
         taken
     }
 
-    /// Returns pages that were taken to the hole that they lie in.
-    pub(crate) fn return_free_pages(&mut self, span: PageSpan) {
-        let start = span.addresses(self.pages().shift).address;
-        let found =
-            self.regions.iter().find(|region| region.span.address <= start && start < region.span.end());
-        let Some(region) = found else { return };
-        let in_it = |&(_, chunk): &(Handle, &Chunk)| chunk.address <= start && start < chunk.end();
-        let Some((handle, _)) = self.chunks.run(region.first).find(in_it) else { return };
-        let chunk = *self.chunks.get(handle);
-        debug_assert!(chunk.is_free(), "pages without memory are in no chunk in use");
-        let mut hole = self.pages_mut().take(handle, &chunk);
-        hole.committed.add(hole.whole, span);
-        self.mark(hole);
+    /// Returns pages that were taken to the holes that they lie in.
+    ///
+    /// # Cost
+    /// Linear in the number of chunks.
+    pub(crate) fn return_free_pages(&mut self, mut spans: Vec<PageSpan>) {
+        spans.sort_unstable();
+        let shift = self.pages().shift;
+        let mut found = Vec::with_capacity(spans.len());
+        for region in self.regions.iter() {
+            let from = spans.partition_point(|span| span.addresses(shift).address < region.span.address);
+            let mut rest = &spans[from..];
+            for (handle, chunk) in self.chunks.run(region.first) {
+                while let Some((&first, others)) = rest.split_first()
+                    && first.addresses(shift).address < chunk.end()
+                {
+                    debug_assert!(chunk.is_free(), "pages without memory are in no chunk in use");
+                    found.push((handle, first));
+                    rest = others;
+                }
+                if rest.is_empty() {
+                    break;
+                }
+            }
+        }
+        for (handle, span) in found {
+            let chunk = *self.chunks.get(handle);
+            let mut hole = self.pages_mut().take(handle, &chunk);
+            hole.committed.add(hole.whole, span);
+            self.mark(hole);
+        }
     }
 
     /// Records the pages of a hole that stays in its bin.

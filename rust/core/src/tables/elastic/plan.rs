@@ -164,9 +164,7 @@ impl Tables {
         let Chunk { prev, next, .. } = *self.chunks.get(handle);
         let lacking = difference(&plan.missing, received);
         self.merge_pages(handle, prev, next, &lacking);
-        for span in kept {
-            self.return_free_pages(span);
-        }
+        self.return_free_pages(kept);
     }
 
     /// Counts pages that received memory, `new` of them from the source.
