@@ -28,6 +28,7 @@ from allotment.cli.pool_options import (
     SweepLimits,
     check_pages,
     expand_paths,
+    is_given,
     pool_options,
 )
 from allotment.cli.programs import record_command, run_command
@@ -197,7 +198,7 @@ def replay_command(
     from allotment.cli.replay import Outputs, replay_files
     from allotment.trace import Search
 
-    check_pages(options, has_limit=not (min_limit or compare or sweep), is_only=not (compare or sweep))
+    check_pages(options, has_limit=not min_limit)
     if granularity is not None and not min_limit:
         raise click.UsageError("'--granularity' is of '--min-limit'")
     if seconds is not None and not (min_limit or compare):
@@ -212,6 +213,11 @@ def replay_command(
             raise click.UsageError(
                 "'--compare' and '--sweep' exclude each other, '--min-limit', '--round-sizes', '--offsets', "
                 "'--timeline', '--html', '--png' and '--export'"
+            )
+        if any(map(is_given, ("limit", "growth", "policy", "elastic"))):
+            raise click.UsageError(
+                "'--compare' and '--sweep' choose '--limit', '--growth', '--policy', '--elastic' and '--page-size' "
+                "themselves"
             )
         from allotment.cli.what_if import compare_traces, sweep_traces
 

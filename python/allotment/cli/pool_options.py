@@ -76,13 +76,17 @@ _OPTIONS = (
 )
 
 
-def check_pages(options: "ReplayOptions", *, has_limit: bool = True, is_only: bool = True) -> None:
+def is_given(option: str) -> bool:
+    """Return whether an option of the running command is on its command line, by the name of its parameter."""
+    return click.get_current_context().get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
+
+
+def check_pages(options: "ReplayOptions", *, has_limit: bool = True) -> None:
     """Check the pages of an elastic pool, so that a wrong size is reported before files are read.
 
     Args:
         options: Options of the pool.
         has_limit: Whether the limit of the options is used; limits are searched otherwise.
-        is_only: Whether the options are of the only pool: those of several are not all elastic.
 
     Raises:
         click.UsageError: A page size without an elastic pool, one that is no power of two up to 1 GiB, or one above the
@@ -92,9 +96,10 @@ def check_pages(options: "ReplayOptions", *, has_limit: bool = True, is_only: bo
         if options.page_size is not None:
             raise click.UsageError("'--page-size' is of '--elastic'")
         return
-    if is_only and (options.gap or options.joined is not None):
+    if options.gap or options.joined is not None or is_given("policy"):
         raise click.UsageError(
-            "'--gap', '--joined' and '--apart' have no effect with '--elastic', which has one region"
+            "'--gap', '--joined', '--apart' and '--policy' have no effect with '--elastic', which keeps ranges "
+            "of addresses apart and splits off every remainder"
         )
     pages = options.page_bytes
     if pages.bit_count() != 1 or pages > _MAX_PAGE_SIZE:

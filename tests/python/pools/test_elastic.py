@@ -319,9 +319,7 @@ def test_a_pause_without_memory_for_the_content_changes_nothing() -> None:
         print(pool.paused, int(view.sum()) == 128 << 20)
         """
     )
-    text = (
-        "the process has no memory for the 134217728 bytes of content of the pool: keep them in a file, or discard them"
-    )
+    text = "the process has no memory for the 134217728 bytes of content of the pool: keep them in a file, or discard them"
     assert (done.stdout, done.stderr) == (f"{text}\nFalse True\n", "")
 
 

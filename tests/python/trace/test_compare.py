@@ -277,9 +277,22 @@ def test_times_and_limits_that_make_no_sense_are_named(tmp_path: Path) -> None:
         (["--granularity", "1MiB"], "'--granularity' is of '--min-limit'"),
         (["--compare", "--granularity", "1MiB"], "'--granularity' is of '--min-limit'"),
         (["--seconds", "5"], "'--seconds' is of '--min-limit' and '--compare'"),
-        (["--elastic", "--gap", "256"], "'--gap', '--joined' and '--apart' have no effect with '--elastic'"),
-        (["--elastic", "--apart"], "'--gap', '--joined' and '--apart' have no effect with '--elastic'"),
-        (["--elastic", "--joined", "--min-limit"], "'--gap', '--joined' and '--apart' have no effect"),
+        (
+            ["--elastic", "--gap", "256"],
+            "'--gap', '--joined', '--apart' and '--policy' have no effect with '--elastic'",
+        ),
+        (["--elastic", "--policy", "tight"], "'--policy' have no effect with '--elastic'"),
+        (["--compare", "--elastic"], "'--compare' and '--sweep' choose '--limit', '--growth', '--policy'"),
+        (["--compare", "--limit", "64GiB"], "'--compare' and '--sweep' choose '--limit'"),
+        (["--sweep", "--no-growth"], "'--compare' and '--sweep' choose '--limit'"),
+        (
+            ["--elastic", "--apart"],
+            "'--gap', '--joined', '--apart' and '--policy' have no effect with '--elastic'",
+        ),
+        (
+            ["--elastic", "--joined", "--min-limit"],
+            "'--gap', '--joined', '--apart' and '--policy' have no effect",
+        ),
     ],
 )
 def test_options_without_an_effect_are_refused(options: list[str], said: str) -> None:
