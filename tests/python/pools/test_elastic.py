@@ -319,8 +319,10 @@ def test_a_pause_without_memory_for_the_content_changes_nothing() -> None:
         print(pool.paused, int(view.sum()) == 128 << 20)
         """
     )
-    text = "the process has no memory for the 134217728 bytes of content of the pool: keep them in a file, or discard them"
-    assert (done.stdout, done.stderr) == (f"{text}\nFalse True\n", "")
+    text = (
+        "the process has no memory for the 134217728 bytes of content of the pool: keep them in a file, or "
+    )
+    assert (done.stdout, done.stderr) == (f"{text}discard them\nFalse True\n", "")
 
 
 def test_a_file_of_a_pause_is_private_and_no_file_of_another_pool_is_lost(tmp_path: Path) -> None:
