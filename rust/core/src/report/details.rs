@@ -147,7 +147,7 @@ fn by_doubling(chunks: &ChunkTable) -> Vec<SizeGroup> {
 
 /// Multiplicative hash, as sizes are often multiples of a common factor, into a table of a power of two of places.
 fn place_of(size: u64, length: usize) -> usize {
-    let hash = u128::from(size.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * length as u128 >> 64;
+    let hash = (u128::from(size.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * length as u128) >> 64;
     usize::try_from(hash).unwrap_or(0)
 }
 
