@@ -24,7 +24,7 @@ def set_memory_growth(device: PhysicalDevice | LogicalDevice | str, enable: bool
 
     Raises:
         ValueError: No such device, or not a GPU.
-        TypeError: ``enable`` is not a bool.
+        TypeError: ``enable`` is neither a bool nor a whole number.
         RuntimeError: A physical device, and the runtime is initialized with another value.
     """
     if isinstance(device, LogicalDevice | str):
@@ -56,7 +56,7 @@ def set_memory_elastic(device: PhysicalDevice, enable: bool) -> None:
 
     Raises:
         ValueError: No such device, or not a GPU; or it is simulated, and ``ALLOTMENT_GUARD=1``.
-        TypeError: ``enable`` is not a bool.
+        TypeError: ``enable`` is neither a bool nor a whole number.
         RuntimeError: The runtime is initialized with another value.
     """
     context().change(elastic.set_experimental_elastic, device, enable)

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use allotment::source::{Grant, PageSource, RegionSource, ReserveError};
 use allotment::{Damage, Gauge, Leaks, MemoryGuard, Pool};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
@@ -20,11 +21,23 @@ use crate::pool::registry;
 static ENDED: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether a pool uses guard mode: its option, else the environment variable, for memory that can be guarded.
-pub(crate) fn is_enabled(py: Python<'_>, option: Option<bool>, is_host_memory: bool) -> PyResult<bool> {
-    match option {
-        Some(option) => Ok(option),
-        None => Ok(environment::switch(py, "ALLOTMENT_GUARD")? && is_host_memory),
+pub(crate) fn is_enabled(
+    py: Python<'_>,
+    option: Option<bool>,
+    is_host_memory: bool,
+    elastic: bool,
+) -> PyResult<bool> {
+    if let Some(option) = option {
+        return Ok(option);
     }
+    let is_on = environment::switch(py, "ALLOTMENT_GUARD")? && is_host_memory;
+    if is_on && elastic {
+        return Err(PyValueError::new_err(
+            "an elastic pool cannot have guard mode, which ALLOTMENT_GUARD=1 turns on: pass guard=False, or unset \
+             ALLOTMENT_GUARD",
+        ));
+    }
+    Ok(is_on)
 }
 
 /// A source whose guard logs the final report of a pool.

@@ -184,7 +184,7 @@ impl Pool {
             .owner_tags(owner_tags.map_or_else(|| environment::switch(py, "ALLOTMENT_OWNER_TAGS"), Ok)?)
             .thread_caches(thread_caches)
             .elastic(elastic)
-            .guard(guard::is_enabled(py, guard, chosen.is_host_memory)?);
+            .guard(guard::is_enabled(py, guard, chosen.is_host_memory, elastic)?);
         options.page_size = page_size.map(|bytes| size_argument(bytes, "page_size")).transpose()?;
         options.quarantine = quarantine.map(|bytes| size_argument(bytes, "quarantine")).transpose()?;
         options.plan = plan.map(plan_argument).transpose()?;
@@ -195,9 +195,8 @@ impl Pool {
         };
         let idle = idle_trim_seconds.map(idle_argument).transpose()?;
         let garbage = Garbage::new(When::choose(py, collect_garbage)?);
-        let core = allotment::Pool::new(ReportingSource(chosen.source), options)
-            .map_err(|error| error.into_py_err(py))?;
-        let core = Arc::new(core);
+        let core = allotment::Pool::new(ReportingSource(chosen.source), options);
+        let core = Arc::new(core.map_err(|error| error.into_py_err(py))?);
         if let Some(siblings) = &chosen.siblings {
             core.join(siblings);
         }

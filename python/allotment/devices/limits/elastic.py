@@ -22,7 +22,7 @@ def set_experimental_elastic(state: ConfigurationState, device: Any, enable: Any
     Raises:
         ValueError: The device does not exist or is not a GPU; or it is a device of OpenCL; or it is simulated, and
             guard mode is on.
-        TypeError: ``enable`` is not a bool.
+        TypeError: ``enable`` is neither a bool nor a whole number.
         RuntimeError: The runtime is ready and has another value.
     """
     configuration = state.configuration

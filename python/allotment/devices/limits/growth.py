@@ -58,7 +58,7 @@ def set_experimental_growth(state: ConfigurationState, device: Any, enable: bool
 
     Raises:
         ValueError: The device does not exist or is not a GPU.
-        TypeError: ``enable`` is not a bool.
+        TypeError: ``enable`` is neither a bool nor a whole number.
         RuntimeError: The runtime is ready and has another value.
     """
     gpu = state.configuration.require(device)

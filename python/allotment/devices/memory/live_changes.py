@@ -72,7 +72,7 @@ def set_growth(devices: Sequence[LogicalDeviceRuntime], device: Any, enable: Any
 
     Raises:
         ValueError: No such device, or it has no pool.
-        TypeError: ``enable`` is not a bool.
+        TypeError: ``enable`` is neither a bool nor a whole number.
     """
     found, pool = with_pool(devices, device)
     on = as_bool(enable)

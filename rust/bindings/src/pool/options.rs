@@ -27,7 +27,7 @@ pub(super) fn warn_of_unused(py: Python<'_>, options: &Options) -> PyResult<()> 
         warn(c"fragmentation_fraction= has no effect in an elastic pool, which splits off every remainder")?;
     }
     if options.joins_regions.is_some() && options.elastic {
-        warn(c"joins_regions= has no effect in an elastic pool, which has one region")?;
+        warn(c"joins_regions= has no effect in an elastic pool, which never joins its ranges of addresses")?;
     }
     if options.thread_caches && options.elastic {
         warn(c"thread_caches=True has no effect in an elastic pool")?;

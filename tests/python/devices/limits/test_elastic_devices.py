@@ -37,6 +37,20 @@ def test_the_pools_of_an_elastic_gpu_are_elastic(monkeypatch: pytest.MonkeyPatch
     json.dumps(report.as_dict())
 
 
+def test_whole_numbers_are_switches_as_they_are_for_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh(monkeypatch, "1:64MiB")
+    (gpu,) = gpus()
+    number: Any
+    for number, expected in ((1, True), (0, False), (2, True)):
+        set_elastic(gpu, number)
+        assert get_elastic(gpu) is expected
+    wrong: Any
+    for wrong in ("yes", 1.0, None):
+        with pytest.raises(TypeError, match=r"but expected one of: \(bool, int\)"):
+            set_elastic(gpu, wrong)
+    assert get_elastic(gpu)
+
+
 def test_where_a_plain_gpu_is_fragmented_an_elastic_one_has_memory() -> None:
     with allotment.testing.runtime("2:64MiB"):
         set_elastic(gpus()[1], True)
