@@ -19,11 +19,29 @@ pub(super) struct Executed {
     pub(super) error: Option<ReserveError>,
 }
 
-/// Gives the missing pages of a plan memory: that of free pages first, then new memory.
+/// Gives the missing pages of a plan memory: new memory first, as the source may decline it, and then nothing has moved
+/// in vain; then that of free pages.
 pub(super) fn execute(source: &mut dyn PageSource, plan: &PagePlan, shift: u32) -> Executed {
     let mut done = Executed::default();
     let mut missing = plan.missing.iter().copied().collect::<VecDeque<_>>();
     let mut free = plan.free.iter().copied().collect::<VecDeque<_>>();
+    let mut new = plan.new_pages();
+    while new > 0
+        && done.error.is_none()
+        && let Some(last) = missing.pop_back()
+    {
+        let (rest, span) = cut(last, last.len().saturating_sub(new));
+        new -= span.len();
+        match source.commit(span.addresses(shift)) {
+            Ok(()) => done.received.push(span),
+            Err(error) => done.error = Some(error),
+        }
+        if !rest.is_empty() {
+            missing.push_back(rest);
+        }
+    }
+    let committed = done.received.len();
+    done.committed = count(&done.received);
     while done.error.is_none()
         && let (Some(&to), Some(&from)) = (missing.front(), free.front())
     {
@@ -47,21 +65,11 @@ pub(super) fn execute(source: &mut dyn PageSource, plan: &PagePlan, shift: u32) 
         }
     }
     done.kept.extend(free);
-    let moved = done.received.len();
-    for span in missing {
-        if done.error.is_some() {
-            break;
-        }
-        match source.commit(span.addresses(shift)) {
-            Ok(()) => done.received.push(span),
-            Err(error) => done.error = Some(error),
-        }
-    }
-    done.committed = count(&done.received[moved..]);
     if done.error.is_some() {
         // Nothing new stays committed for a request that is not served.
-        let new = done.received.split_off(moved);
-        done.received.extend(new.into_iter().filter(|span| source.decommit(span.addresses(shift)).is_err()));
+        let moved = done.received.split_off(committed);
+        done.received.retain(|span| source.decommit(span.addresses(shift)).is_err());
+        done.received.extend(moved);
     }
     done
 }

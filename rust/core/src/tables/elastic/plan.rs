@@ -40,6 +40,11 @@ pub(crate) struct PagePlan {
 }
 
 impl PagePlan {
+    /// Returns the number of pages that receive memory from the source.
+    pub(crate) fn new_pages(&self) -> u64 {
+        count(&self.missing).saturating_sub(count(&self.free))
+    }
+
     /// Returns whether free pages that gave their memory could have it back.
     pub(crate) fn may_return(&self, span: Grant) -> bool {
         !self.lost.iter().any(|lost| lost.address <= span.address && span.address < lost.end())
