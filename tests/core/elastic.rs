@@ -79,6 +79,30 @@ fn every_nth_call_of_each_kind_may_fail() {
 }
 
 #[test]
+fn advice_holds_after_a_source_declined_what_it_promised() {
+    for seed in seeds() {
+        for page_size in PAGE_SIZES {
+            let most = 3 + seed * 3;
+            let mut committed = 0;
+            let source = FailingPages::new(AddressSpace::new(0), move |call, number, span| {
+                match call {
+                    PageCall::ReserveAddresses if number % 3 > 0 => return Some(ReserveError::Declined),
+                    PageCall::Commit if committed + span.bytes > most * page_size => {
+                        return Some(ReserveError::Declined);
+                    }
+                    PageCall::Commit => committed += span.bytes,
+                    PageCall::Decommit => committed -= span.bytes,
+                    _ => {}
+                }
+                None
+            });
+            let setup = Setup { seed, page_size, most: Some(most), overpromises: true, ..Setup::default() };
+            Run::new(source, setup, &Switch::default()).play(steps() / 2);
+        }
+    }
+}
+
+#[test]
 fn a_source_that_cannot_move_pages_serves_as_much() {
     for seed in seeds() {
         let may_fail = Switch::default();
@@ -164,4 +188,22 @@ fn a_commit_that_fails_half_way_leaves_nothing_new() {
     assert_eq!((pages.bytes(), pool.stats().expect("usable").reserved), (6 * page, 6 * page));
     pool.check().expect("sound");
     pool.allocate(2 * page).expect("fits");
+}
+
+#[test]
+fn a_request_that_the_source_declines_moves_no_page() {
+    let (pool, pages) = scarce(8);
+    let page = 64 << 10;
+    let parts: Vec<_> = (0..8).map(|_| pool.allocate(page).expect("room").address).collect();
+    for address in parts.iter().step_by(2) {
+        pool.free(*address).expect("live");
+    }
+    let before = (pool.stats().expect("usable").num_commits, pool.snapshot().expect("usable").regions);
+    // Four pages are free, and the source has none for the fifth.
+    let refused = pool.allocate(5 * page).expect_err("too little memory");
+    assert!(
+        matches!(refused, allotment::AllocError::OutOfMemory(refused) if refused.verdict == Verdict::Source)
+    );
+    let after = (pool.stats().expect("usable").num_commits, pool.snapshot().expect("usable").regions);
+    assert_eq!((after, pages.bytes()), (before, 8 * page));
 }

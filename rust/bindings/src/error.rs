@@ -36,7 +36,8 @@ Attributes:
     internal_fragmentation (int): Bytes lost inside chunks, ``in_use - live_requested``.
     reserved (int): Bytes of all regions.
     free (int): Free bytes in the regions, ``reserved - in_use``.
-    largest_free (int): Bytes of the largest free chunk, 0 if there is none.
+    largest_free (int): Bytes of the largest free chunk, 0 if there is none; in an elastic pool of the largest
+        request that its memory serves.
     num_live (int): Number of live allocations.
     verdict (str): The reason. ``"full"``: the bytes in use and the request together exceed the limit.
         ``"fragmented"``: enough is free, in pieces that are too small. ``"slack"``: enough would be free

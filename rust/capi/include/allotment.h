@@ -306,7 +306,7 @@ typedef struct allotment_stats {
   uint64_t limit;
   // `reserved` - `in_use`; 0 in a paused pool.
   uint64_t free;
-  // The size of the largest free chunk.
+  // The size of the largest free chunk; in an elastic pool, of the largest request that its memory serves.
   uint64_t largest_free;
   // High-water mark of `requested` since the last reset of the peaks.
   uint64_t peak_requested;
@@ -322,7 +322,7 @@ typedef struct allotment_stats {
   uint64_t num_live;
   // The number of regions.
   uint64_t num_regions;
-  // The number of regions ever granted.
+  // The number of regions ever granted, or of ranges of addresses.
   uint64_t num_grants;
   // The number of requests refused for lack of memory.
   uint64_t num_refused;

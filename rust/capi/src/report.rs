@@ -25,7 +25,7 @@ pub struct PoolStats {
     pub limit: u64,
     /// `reserved` - `in_use`; 0 in a paused pool.
     pub free: u64,
-    /// The size of the largest free chunk.
+    /// The size of the largest free chunk; in an elastic pool, of the largest request that its memory serves.
     pub largest_free: u64,
     /// High-water mark of `requested` since the last reset of the peaks.
     pub peak_requested: u64,
@@ -41,7 +41,7 @@ pub struct PoolStats {
     pub num_live: u64,
     /// The number of regions.
     pub num_regions: u64,
-    /// The number of regions ever granted.
+    /// The number of regions ever granted, or of ranges of addresses.
     pub num_grants: u64,
     /// The number of requests refused for lack of memory.
     pub num_refused: u64,

@@ -32,7 +32,8 @@ pub struct Stats {
     pub free: u64,
     /// The part of `free` that thread caches keep, in bytes.
     pub thread_cached: u64,
-    /// Size of the largest free chunk in bytes, 0 if there is none. Chunks that thread caches keep do not count.
+    /// Size of the largest free chunk in bytes, 0 if there is none; without chunks that thread caches keep. In an elastic
+    /// pool that of the largest request that its memory serves: free pages move, and pages in use have room.
     pub largest_free: u64,
     /// `(free - largest_free) / free`, 0 when nothing is free.
     pub fragmentation: f64,
@@ -52,7 +53,7 @@ pub struct Stats {
     pub num_live: u64,
     /// Current regions.
     pub num_regions: u64,
-    /// Regions ever granted by the source.
+    /// Regions ever granted by the source, or ranges of addresses.
     pub num_grants: u64,
     /// Bytes with memory: `reserved`, which counts the committed pages of elastic pools.
     pub committed: u64,
@@ -197,7 +198,7 @@ impl Counters {
         self.largest_requested = self.largest_requested.max(figures.largest_requested);
     }
 
-    /// Counts a granted region.
+    /// Counts a granted region, or a range of addresses, which has no bytes yet.
     pub(crate) fn account_reserve(&mut self, bytes: u64) {
         self.reserved.add(bytes);
         self.grants += 1;

@@ -16,6 +16,7 @@ use crate::numbers::Numbers;
 
 /// What a run depends on.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a property of a source, by name")]
 pub(crate) struct Setup {
     pub(crate) seed: u64,
     pub(crate) page_size: u64,
@@ -26,6 +27,8 @@ pub(crate) struct Setup {
     pub(crate) fails: bool,
     /// Whether the source loses ranges: then pages there are of no use.
     pub(crate) loses: bool,
+    /// Whether the source promises more than it has, and more ranges of addresses.
+    pub(crate) overpromises: bool,
 }
 
 /// A pool over a checked source, and what is live in it.
@@ -101,11 +104,12 @@ impl Run {
     fn step(&mut self) {
         match self.random.below(100) {
             0..=49 => self.allocate(GRANULE),
-            50..=54 => {
-                let alignment = GRANULE << self.random.below(6);
+            50..=57 => {
+                let unit = if self.random.chance(50) { GRANULE } else { self.setup.page_size / 2 };
+                let alignment = unit << self.random.below(6);
                 self.allocate(alignment);
             }
-            55..=89 => {
+            58..=89 => {
                 if let Some(address) = self.any_live() {
                     self.pool.free(address).expect("live");
                     self.live.remove(&address);
@@ -133,7 +137,8 @@ impl Run {
 
     fn allocate(&mut self, alignment: u64) {
         let bytes = self.size();
-        let fits = self.fits(bytes);
+        let fits = self.fits(bytes, alignment);
+        let moved = self.moved();
         match self.pool.allocate(Request::new(bytes).align(alignment)) {
             Ok(allocation) => {
                 let start = allocation.address;
@@ -148,8 +153,9 @@ impl Run {
             Err(AllocError::OutOfMemory(refused)) => {
                 self.refused += 1;
                 self.judge(&refused, bytes, alignment, fits);
-                if alignment == GRANULE && !self.setup.fails {
-                    self.follow_advice(bytes);
+                if !self.setup.fails {
+                    assert_eq!(self.moved(), moved, "a page moved in vain: {refused}");
+                    self.follow_advice(refused, alignment);
                 }
             }
             Err(other) => assert!(self.setup.fails, "{other}"),
@@ -157,18 +163,37 @@ impl Run {
     }
 
     fn judge(&self, refused: &OutOfMemory, bytes: u64, alignment: u64, fits: bool) {
-        let by_source = refused.verdict == Verdict::Source;
-        assert!(!by_source || self.setup.fails || self.setup.most.is_some(), "no source refused: {refused}");
-        if alignment == GRANULE && !(by_source && self.setup.fails) && !self.setup.loses {
+        let Setup { fails, loses, overpromises, page_size, most, .. } = self.setup;
+        let verdict = refused.verdict;
+        let by_source = verdict == Verdict::Source;
+        assert!(!by_source || fails || most.is_some(), "no source refused: {refused}");
+        if !(by_source && (fails || overpromises)) && !loses {
             assert!(!fits, "{bytes} bytes fit: {refused}");
         }
-        assert!(self.setup.fails || !self.pool.can_allocate(bytes).expect("usable") || alignment > GRANULE);
+        let is_served = || self.pool.can_allocate(bytes).expect("usable");
+        assert!(fails || overpromises || alignment > GRANULE || !is_served());
+        let size = bytes.next_multiple_of(GRANULE);
+        let is_above = size.next_multiple_of(page_size) > self.limit / page_size * page_size;
+        assert_eq!(verdict == Verdict::Limit, is_above, "{refused}");
+        if !by_source && !is_above {
+            let in_use = self.live.values().map(|(size, _)| size).sum::<u64>();
+            let is_full = in_use + size > self.limit / page_size * page_size;
+            let expected = if is_full { Verdict::Full } else { Verdict::Fragmented };
+            assert_eq!(verdict, expected, "{refused}");
+            assert!(is_full || refused.free > 0 || fails, "{refused}");
+        }
     }
 
     /// Follows each piece of advice for a refused request, which must be served then.
-    fn follow_advice(&mut self, bytes: u64) {
-        let refused = self.pool.explain(bytes).expect("usable").expect("refused a moment ago");
-        for advice in refused.advice {
+    fn follow_advice(&mut self, mut refused: Box<OutOfMemory>, alignment: u64) {
+        let bytes = refused.requested;
+        self.pool.add_details(&mut refused).expect("usable");
+        if self.setup.overpromises && refused.verdict != Verdict::Source {
+            // The pool does not know yet what it was promised in vain.
+            return;
+        }
+        self.expect_advice(&refused);
+        for advice in &refused.advice {
             let asked = match advice.action {
                 Action::RaiseLimit => {
                     self.pool.set_limit(advice.bytes, false, "advice").expect("a higher limit");
@@ -186,13 +211,41 @@ impl Run {
                 }
                 other => panic!("{other:?} is no advice for an elastic pool"),
             };
-            let served = self.pool.allocate(asked).unwrap_or_else(|error| panic!("{advice}: {error}"));
+            if self.setup.overpromises && advice.needs_grant {
+                continue;
+            }
+            let served = self.pool.allocate(Request::new(asked).align(alignment));
+            let served = served.unwrap_or_else(|error| panic!("{advice}: {error}"));
             self.pool.free(served.address).expect("live");
             if advice.action == Action::RaiseLimit {
                 // Frees made room for the old limit, or pages stay; the model goes on with what holds.
                 let back = self.pool.set_limit(self.limit, true, "a test").is_ok();
                 self.limit = if back { self.limit } else { advice.bytes };
             }
+        }
+    }
+
+    /// There is advice whenever a change helps, and its numbers are the best ones where it says so.
+    fn expect_advice(&self, refused: &OutOfMemory) {
+        let (page, size) = (self.setup.page_size, refused.requested.next_multiple_of(GRANULE));
+        let alignment = GRANULE + refused.needed - size;
+        let find = |action| refused.advice.iter().find(|advice| advice.action == action);
+        let touched = self.touched().len() as u64;
+        if !self.setup.overpromises {
+            // With everything free a new range serves it.
+            let most = (self.limit / page).min(self.setup.most.unwrap_or(u64::MAX));
+            let frees_help = size.div_ceil(page) <= most && self.live.len() <= 256;
+            assert!(!frees_help || find(Action::Free).is_some(), "{refused}");
+            let ask_helps = self.fits(1, alignment) && size > GRANULE;
+            assert!(!ask_helps || find(Action::AskFor).is_some(), "{refused}");
+        }
+        if let Some(ask) = find(Action::AskFor).filter(|advice| advice.exact) {
+            assert!(!self.fits(ask.bytes + 1, alignment), "{ask}: {refused}");
+        }
+        if let Some(raise) = find(Action::RaiseLimit).filter(|advice| advice.exact) {
+            let room = (raise.bytes / page - touched).checked_sub(1);
+            let fits = room.is_some_and(|room| self.fits_in(room, size, alignment, true));
+            assert!(!fits, "{raise}: {refused}");
         }
     }
 
@@ -203,14 +256,25 @@ impl Run {
         self.live.iter().flat_map(of).collect()
     }
 
-    /// Returns whether some place for a request touches few enough new pages: in a new range, or in a gap between two
-    /// allocations at one of its ends.
-    fn fits(&self, bytes: u64) -> bool {
+    /// A number that rises with each page that moves, and with each that the source gives and gets back.
+    fn moved(&self) -> u64 {
+        let stats = self.pool.stats().expect("usable");
+        stats.num_commits - stats.committed / self.setup.page_size
+    }
+
+    /// Returns whether some place for a request touches few enough new pages.
+    fn fits(&self, bytes: u64, alignment: u64) -> bool {
+        let most = (self.limit / self.setup.page_size).min(self.setup.most.unwrap_or(u64::MAX));
+        let room = most.saturating_sub(self.touched().len() as u64);
+        self.fits_in(room, bytes, alignment, true)
+    }
+
+    /// Returns whether some place touches at most `room` new pages: in a new range, if there may be one, or in a gap
+    /// between two allocations at one of its ends.
+    fn fits_in(&self, room: u64, bytes: u64, alignment: u64, has_ranges: bool) -> bool {
         let (page, size) = (self.setup.page_size, bytes.next_multiple_of(GRANULE));
         let touched = self.touched();
-        let most = (self.limit / page).min(self.setup.most.unwrap_or(u64::MAX));
-        let room = most.saturating_sub(touched.len() as u64);
-        if size.div_ceil(page) <= room {
+        if has_ranges && size.div_ceil(page) <= room {
             return true;
         }
         let new_pages = |start: u64| {
@@ -226,8 +290,11 @@ impl Run {
                 at = start + length;
             }
             gaps.push((at, range.end()));
-            let mut long = gaps.into_iter().filter(|&(start, end)| end - start >= size);
-            long.any(|(start, end)| new_pages(start) <= room || new_pages(end - size) <= room)
+            gaps.into_iter().any(|(start, end)| {
+                let Some(last) = end.checked_sub(size) else { return false };
+                let starts = [start.next_multiple_of(alignment), last / alignment * alignment];
+                starts.into_iter().any(|at| start <= at && at <= last && new_pages(at) <= room)
+            })
         })
     }
 
@@ -319,6 +386,13 @@ impl Run {
         assert!(stats.reserved <= self.limit, "{}", place());
         assert_eq!(stats.in_use, self.live.values().map(|(size, _)| size).sum::<u64>(), "{}", place());
         assert_eq!(stats.requested, self.live.values().map(|(_, bytes)| bytes).sum::<u64>(), "{}", place());
+        if step.is_multiple_of(8) && !self.setup.fails {
+            let held = stats.reserved / self.setup.page_size - self.touched().len() as u64;
+            let (largest, next) = (stats.largest_free, stats.largest_free + GRANULE);
+            assert!(largest <= stats.free, "{}", place());
+            assert!(largest == 0 || self.fits_in(held, largest, GRANULE, false), "{}", place());
+            assert!(!self.fits_in(held, next, GRANULE, false), "{}", place());
+        }
         // A source that fails to take memory back, or to return it, keeps it or loses it; the pool knows that.
         assert_eq!(stats.reserved, self.pages.bytes(), "{}", place());
         for (&address, &(size, _)) in &self.live {

@@ -23,6 +23,7 @@ fn full_when_what_is_in_use_and_the_request_are_above_the_limit() {
     let expected = OutOfMemory {
         requested: 1,
         needed: 256,
+        page_size: 0,
         limit: 64 * MIB,
         limit_set_by: "limit".into(),
         live_requested: 64 * MIB,
@@ -72,6 +73,7 @@ fn fragmented_when_the_pieces_together_would_do() {
     let expected = OutOfMemory {
         requested: MIB + 1,
         needed: MIB + 256,
+        page_size: 0,
         limit: 4 * MIB,
         limit_set_by: "limit".into(),
         live_requested: 2 * MIB,
@@ -107,6 +109,7 @@ fn limit_when_the_request_alone_is_above_it() {
     let expected = OutOfMemory {
         requested: 999_937,
         needed: 1_000_192,
+        page_size: 0,
         limit: 1_000_001,
         limit_set_by: "limit".into(),
         live_requested: 0,
@@ -138,6 +141,7 @@ fn source_when_the_limit_would_allow_it() {
     let expected = OutOfMemory {
         requested: 4 * MIB - 3,
         needed: 4 * MIB,
+        page_size: 0,
         limit: 64 * MIB,
         limit_set_by: "limit".into(),
         live_requested: MIB,

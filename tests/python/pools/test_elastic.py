@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from allotment import Allocation, InvalidFreeError, OutOfMemoryError, Pool
+from allotment import Allocation, Explanation, InvalidFreeError, OutOfMemoryError, Pool
 from allotment.integrations import numpy as pooled
 from support.child import run_program
 
@@ -67,6 +67,127 @@ def test_a_limit_below_a_page_names_both() -> None:
     with pytest.raises(ValueError, match=r"page size 2097152 is not .* at most the limit of 1048576 bytes"):
         Pool("1MiB", elastic=True)
     assert Pool("1MiB", elastic=True, page_size="1MiB").elastic
+
+
+def test_guard_mode_from_the_environment_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLOTMENT_GUARD", "1")
+    with pytest.raises(ValueError, match="guard mode, which ALLOTMENT_GUARD=1 turns on: pass guard=False, or"):
+        Pool("64MiB", elastic=True)
+    assert Pool("64MiB", elastic=True, guard=False).elastic
+
+
+def advised(refused: OutOfMemoryError | Explanation) -> dict[str, Any]:
+    return {advice.action: advice for advice in refused.advice}
+
+
+def test_alignment_takes_no_room() -> None:
+    pool = Pool(16384, elastic=True, page_size=4096)
+    held = pool.allocate(16384)
+    with pytest.raises(OutOfMemoryError) as raised:
+        pool.allocate(4096, alignment=1 << 21)
+    assert raised.value.verdict == "full"
+    assert "in use and the request together are above the limit of 4 pages of 4096 bytes" in str(raised.value)
+    assert "padding" not in str(raised.value)
+    advice = advised(raised.value)
+    assert (list(advice["free"].allocations), advice["raise_limit"].bytes) == ([held.id], 20480)
+    pool.set_limit(20480)
+    assert pool.allocate(4096, alignment=1 << 21).address % (1 << 21) == 0
+    held.free()
+    pool = Pool(16384, elastic=True, page_size=4096)
+    held = pool.allocate(12288)
+    with pytest.raises(OutOfMemoryError) as raised:
+        pool.allocate(8192, alignment=65536)
+    assert advised(raised.value)["ask_for"].bytes == 4096
+    pool.allocate(4096, alignment=65536)
+
+
+def test_the_limit_holds_for_whole_pages() -> None:
+    pool = Pool(8191, elastic=True, page_size=4096)
+    with pytest.raises(OutOfMemoryError, match="the request alone is above the limit of 1 page of 4096") as raised:
+        pool.malloc(5000)
+    assert raised.value.verdict == "limit"
+    assert advised(raised.value)["ask_for"].bytes == 4096
+    pool.malloc(4096)
+    with pytest.raises(OutOfMemoryError, match="full: what is in use") as raised:
+        pool.malloc(3840)
+    assert raised.value.verdict == "full"
+
+
+@pytest.mark.parametrize("freed", [0, 2])
+def test_a_single_free_is_advised_where_it_serves(freed: int) -> None:
+    pool = Pool("6MiB", elastic=True)
+    held = [pool.allocate(MIB) for _ in range(3)]
+    held[1].free()
+    # Page 0 has one block and a hole, page 1 the other block.
+    advice = advised(pool.explain(4 * MIB))["free"]
+    assert len(advice.allocations) == 1
+    held[freed].free()
+    assert pool.can_allocate(4 * MIB)
+
+
+def test_what_pages_in_use_have_beside_is_free() -> None:
+    pool = Pool("64MiB", elastic=True)
+    pool.malloc(MIB)
+    stats = pool.stats()
+    assert (stats.free, stats.largest_free, stats.fragmentation) == (MIB, MIB, 0.0)
+    assert (stats.num_regions, stats.num_grants) == (1, 1)
+    pool.malloc(MIB)
+    assert pool.stats().num_commits == stats.num_commits == 1
+
+
+def test_advice_trusts_no_promise_that_was_broken() -> None:
+    done = run_program(
+        """
+        import re
+        import resource
+        from allotment import OutOfMemoryError, Pool
+
+        MIB = 1 << 20
+
+        def used(field):
+            with open("/proc/self/status") as status:
+                return int(re.search(rf"{field}:\\s+(\\d+)", status.read())[1]) << 10
+
+        def follow(pool, nbytes, expected, live=()):
+            try:
+                pool.malloc(nbytes)
+            except OutOfMemoryError as error:
+                refused = error
+            else:
+                raise AssertionError(nbytes)
+            assert refused.verdict == "source", refused
+            for advice in refused.advice:
+                assert not advice.needs_grant, refused
+                if advice.action == "ask_for":
+                    pool.free(pool.malloc(advice.bytes))
+                elif advice.action == "free":
+                    for block in live:
+                        if block.id in advice.allocations:
+                            block.free()
+                    pool.free(pool.malloc(nbytes))
+            assert [advice.action for advice in refused.advice] == expected, refused
+
+        # Addresses: one range, with holes of 8 MiB.
+        pool = Pool("64MiB", elastic=True, page_size="64KiB", collect_garbage=False)
+        resource.setrlimit(resource.RLIMIT_AS, (used("VmSize") + 80 * MIB, -1))
+        blocks = [pool.allocate(8 * MIB) for _ in range(8)]
+        for block in blocks[::2]:
+            block.free()
+        follow(pool, 32 * MIB, ["free", "ask_for"], blocks[1::2])
+        resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+
+        # Memory: 4 MiB are held, and 2 more are to be had.
+        resource.setrlimit(resource.RLIMIT_DATA, (1 << 40, -1))
+        pool = Pool("64MiB", elastic=True, page_size="64KiB", collect_garbage=False)
+        pool.malloc(3 * MIB)
+        pool.free(pool.malloc(MIB))
+        before = pool.stats()
+        resource.setrlimit(resource.RLIMIT_DATA, (used("VmData") + 2 * MIB, -1))
+        follow(pool, 32 * MIB, ["ask_for"])
+        assert pool.stats().num_commits == before.num_commits, "no page moved in vain"
+        """
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_resident_memory_follows() -> None:

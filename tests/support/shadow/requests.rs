@@ -230,6 +230,7 @@ impl Shadow {
         Box::new(OutOfMemory {
             requested: bytes,
             needed,
+            page_size: 0,
             limit,
             limit_set_by: "limit".into(),
             live_requested,

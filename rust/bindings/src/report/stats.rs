@@ -62,8 +62,11 @@ getters! {
     /// The part of ``free`` that thread caches keep.
     thread_cached: u64,
     /// Bytes of the largest free chunk, 0 if there is none; chunks that thread caches keep do not count.
+    ///
+    /// In an elastic pool: of the largest request that its memory serves. Free pages move, and pages in use have room
+    /// beside their allocations.
     largest_free: u64,
-    /// Share of the free bytes outside the largest free chunk, from 0 to 1; 0 if nothing is free.
+    /// Share of the free bytes beyond ``largest_free``, from 0 to 1; 0 if nothing is free.
     fragmentation: f64,
     /// The highest value of ``requested`` since the last ``reset_peaks()``.
     ///
@@ -86,7 +89,7 @@ getters! {
     num_live: u64,
     /// Number of regions now.
     num_regions: u64,
-    /// Number of regions that the source has granted since the pool was made.
+    /// Number of regions, or ranges of addresses, that the source has granted since the pool was made.
     num_grants: u64,
     /// Bytes with memory: ``reserved``, which counts the committed pages of elastic pools.
     committed: u64,

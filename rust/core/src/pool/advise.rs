@@ -1,5 +1,7 @@
 //! Advice for a refused request: each piece makes the request succeed. Uncertain advice is omitted, or names its
 //! condition.
+//!
+//! Longer than 300 lines: every kind of advice, of one state and for one request.
 
 use std::sync::Arc;
 
@@ -30,13 +32,15 @@ pub(super) struct ExternalMemory {
 impl ExternalMemory {
     /// Returns the supply that the source guarantees.
     fn guaranteed(&self) -> Supply {
-        let Headroom { guaranteed, grants_released, .. } = self.headroom;
-        Supply::new(guaranteed, self.reclaimable, grants_released)
+        let Headroom { guaranteed, maximum, grants_released, .. } = self.headroom;
+        // Addresses are nothing that a gauge tells; a source that knows what it has does not run out of them.
+        let grants_addresses = guaranteed > 0 || guaranteed == maximum;
+        Supply::new(guaranteed, self.reclaimable, grants_released).with_addresses(grants_addresses)
     }
 
     /// Returns the largest possible supply of the source.
     pub(super) fn possible(&self) -> Supply {
-        Supply::new(self.headroom.maximum, self.reclaimable, true)
+        Supply::new(self.headroom.maximum, self.reclaimable, true).with_addresses(true)
     }
 }
 
@@ -129,27 +133,34 @@ impl Advisor<'_> {
 
     /// Returns the guaranteed supply; nothing if the source has just declined less than it guaranteed.
     fn guaranteed_supply(&self) -> Supply {
-        if self.state.source_declined_guaranteed { Supply::NONE } else { self.external.guaranteed() }
+        if self.state.source_declined_guaranteed {
+            return Supply::NONE;
+        }
+        let supply = self.external.guaranteed();
+        supply.with_addresses(supply.grants_addresses && !self.state.addresses_declined)
     }
 
     /// Returns the possible supply. A source that has just declined and does not know its exact headroom is not
-    /// expected to grant more.
+    /// expected to grant more; it may grant addresses unless it has just declined those.
     fn possible_supply(&self) -> Supply {
         let Headroom { guaranteed, maximum, .. } = self.external.headroom;
         let declined =
             self.state.source_declined_guaranteed || (self.state.source_declined && guaranteed < maximum);
-        if declined { self.guaranteed_supply() } else { self.external.possible() }
+        let supply = if declined { self.guaranteed_supply() } else { self.external.possible() };
+        supply.with_addresses(!self.state.addresses_declined)
     }
 
     fn would_serve(&self, supply: Supply) -> bool {
-        self.state.allocator.would_serve(self.request.needed, self.pool.options.trim_on_oom, supply)
+        self.state.allocator.would_serve(self.request, self.pool.options.trim_on_oom, supply)
     }
 
     /// Advises to trim this pool, if it is configured to keep idle regions.
     fn trim(&self) -> Option<Advice> {
         let allocator = &self.state.allocator;
-        let idle = if self.pool.options.trim_on_oom { 0 } else { allocator.releasable() };
-        let served = |supply| idle > 0 && allocator.would_serve(self.request.needed, true, supply);
+        // Free pages of an elastic pool serve every request anyway.
+        let is_possible = !self.pool.options.trim_on_oom && !self.pool.options.elastic;
+        let idle = if is_possible { allocator.releasable() } else { 0 };
+        let served = |supply| idle > 0 && allocator.would_serve(self.request, true, supply);
         served(self.possible_supply()).then(|| Advice {
             needs_grant: !served(self.guaranteed_supply()),
             ..Advice::now(Action::Trim, idle)
@@ -176,11 +187,13 @@ impl Advisor<'_> {
             return None;
         }
         let Self { pool, state, request, .. } = self;
-        free(state.allocator.plan_frees_for(
-            request.needed,
-            pool.options.trim_on_oom,
-            self.guaranteed_supply(),
-        )?)
+        let plan =
+            |supply| free(state.allocator.plan_frees_for(*request, pool.options.trim_on_oom, supply)?);
+        plan(self.guaranteed_supply()).or_else(|| {
+            // Addresses that the source may grant.
+            let advice = if pool.options.elastic { plan(self.possible_supply()) } else { None };
+            Some(Advice { needs_grant: true, ..advice? })
+        })
     }
 
     /// Advises to free allocations of the innermost scope whose limit is exceeded; they also count for the enclosing
@@ -202,8 +215,8 @@ impl Advisor<'_> {
     }
 
     fn raise_limit(&self) -> Option<Advice> {
-        let (needed, trim_on_oom) = (self.request.needed, self.pool.options.trim_on_oom);
-        let smallest = |supply| self.state.allocator.smallest_limit(needed, trim_on_oom, supply);
+        let (request, trim_on_oom) = (self.request, self.pool.options.trim_on_oom);
+        let smallest = |supply| self.state.allocator.smallest_limit(request, trim_on_oom, supply);
         let limit = smallest(self.possible_supply())?;
         let needs_grant = smallest(self.guaranteed_supply()) != Some(limit);
         Some(Advice { exact: true, needs_grant, ..Advice::now(Action::RaiseLimit, limit) })
@@ -212,19 +225,20 @@ impl Advisor<'_> {
     /// Advises the largest smaller request with the same alignment and margins that would be served.
     fn ask_for(&self) -> Option<Advice> {
         let allocator = &self.state.allocator;
-        let padding = self.request.needed - self.request.rounded();
         let room = self.owner.map_or(u64::MAX, |owner| allocator.owners.room_under_limits(owner));
         let largest = |supply| {
-            let chunk = allocator.largest_servable(self.pool.options.trim_on_oom, supply);
-            chunk.saturating_sub(padding).min(round_down(room))
+            let bytes = allocator.largest_servable(self.request, self.pool.options.trim_on_oom, supply);
+            bytes.min(round_down(room))
         };
         let bytes = largest(self.possible_supply());
         let Headroom { guaranteed, maximum, .. } = self.external.headroom;
         // A source that is not expected to grant more might still do so, and a chunk may happen to hold a larger aligned
-        // piece.
+        // piece. In an elastic pool all aligned pieces are known.
+        let padding = self.request.needed - self.request.rounded();
         let exact = !self.state.source_declined_guaranteed
+            && !self.state.addresses_declined
             && (guaranteed == maximum || !self.state.source_declined)
-            && padding == self.pool.margins();
+            && (padding == self.pool.margins() || self.pool.options.elastic);
         let needs_grant = bytes > largest(self.guaranteed_supply());
         let is_less = bytes > 0 && bytes < self.request.bytes;
         is_less.then(|| Advice { exact, needs_grant, ..Advice::now(Action::AskFor, bytes) })

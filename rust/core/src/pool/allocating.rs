@@ -195,7 +195,7 @@ impl Pool {
         let Some(mut state) = self.try_lock_state()? else { return Ok(None) };
         let damage = state.next_damage().map_or(Ok(()), |damage| Err(AllocError::from(damage)));
         let ready = damage.and(state.open().map_err(AllocError::from)).and_then(|()| {
-            let fits = request.bytes == 0 || state.allocator.has_free(request.needed);
+            let fits = request.bytes == 0 || state.allocator.has_free(request);
             if fits { Ok(()) } else { state.settle().map_err(AllocError::from) }
         });
         if let Err(refused) = ready {

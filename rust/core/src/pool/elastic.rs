@@ -53,7 +53,7 @@ impl Pool {
                         Err(ReserveError::Failed(failure)) => {
                             return Err(self.source_failed(request, failure)?);
                         }
-                        Err(ReserveError::Declined) => {}
+                        Err(ReserveError::Declined) => self.note_decline(plan.new_pages() << shift)?,
                     }
                     attempt = match attempt {
                         Attempt::Ordinary => Attempt::SparesSource,
@@ -71,7 +71,6 @@ impl Pool {
         if let Some(allocation) = state.allocator.try_allocate(request) {
             return Ok(Ok(allocation));
         }
-        state.source_declined = source_refused;
         let out_of_memory = self.out_of_memory(&state, request, source_refused);
         let progress = state.progress();
         Ok(Err(AllocationAttempt { out_of_memory, progress, possible: None }))
@@ -90,13 +89,25 @@ impl Pool {
             && open.is_ok()
             && let Some(allocation) = state.allocator.complete(plan, committed)
         {
-            state.source_declined = false;
-            state.source_declined_guaranteed = false;
+            // Pages that only moved say nothing about what the source has.
+            if committed > 0 {
+                state.source_declined = false;
+                state.source_declined_guaranteed = false;
+            }
             return Ok(Ok(allocation));
         }
         state.allocator.cancel(plan, &received, kept);
         open?;
         Ok(Err(error.unwrap_or(ReserveError::Declined)))
+    }
+
+    /// Notes that the source declined to commit so many bytes.
+    fn note_decline(&self, bytes: u64) -> Result<(), Unusable> {
+        let promised = self.gauge.as_ref().is_some_and(|gauge| bytes <= gauge.headroom().guaranteed);
+        let mut state = self.lock_state()?;
+        state.source_declined = true;
+        state.source_declined_guaranteed = promised;
+        Ok(())
     }
 
     fn source_failed(&self, request: ChunkRequest, failure: SourceFailure) -> Result<AllocError, Unusable> {
@@ -128,7 +139,10 @@ impl Pool {
                 Err(ReserveError::Declined) if bytes > least => {
                     bytes = (bytes / 2).next_multiple_of(page_size).max(least);
                 }
-                Err(ReserveError::Declined) => return Ok(false),
+                Err(ReserveError::Declined) => {
+                    self.lock_state()?.addresses_declined = true;
+                    return Ok(false);
+                }
                 Err(ReserveError::Failed(failure)) => {
                     let request = ChunkRequest::for_chunk(least, least);
                     return Err(self.source_failed(request, failure)?);
@@ -143,7 +157,12 @@ impl Pool {
             return Err(AllocError::BadGrant { grant: range, fault });
         }
         match commit_first(pages, range, page_size, at_once.min(range.bytes / page_size)) {
-            Ok(committed) => self.lock_state()?.allocator.adopt_range(range, committed),
+            Ok(committed) => {
+                let mut state = self.lock_state()?;
+                // A source that declined more has no more for another range.
+                state.addresses_declined = bytes < wanted;
+                state.allocator.adopt_range(range, committed);
+            }
             Err(failure) => {
                 pages.release_addresses(range);
                 let request = ChunkRequest::for_chunk(least, least);

@@ -45,7 +45,7 @@ impl Pool {
     /// Linear in the number of chunks, under the lock; some nanoseconds each. A program of up to 512 allocations is
     /// replayed up to 20 times, without the lock.
     pub fn add_details(&self, refused: &mut OutOfMemory) -> Result<(), Unusable> {
-        let request = ChunkRequest::for_chunk(refused.requested, refused.needed);
+        let request = refused.request();
         self.add_details_for(refused, request, &self.external_memory(&self.others()))
     }
 
@@ -106,8 +106,7 @@ impl Pool {
         let mut refused = self.with_settled_state(|state| {
             let scope_limit = self.exceeded_limit(state, request);
             let trim_on_oom = self.options.trim_on_oom;
-            let fits =
-                |state: &State, supply| state.allocator.would_serve(request.needed, trim_on_oom, supply);
+            let fits = |state: &State, supply| state.allocator.would_serve(request, trim_on_oom, supply);
             let possible = external.possible();
             let served = fits(state, possible) || (state.empty_quarantine() && fits(state, possible));
             if served && scope_limit.is_none() {
@@ -131,7 +130,7 @@ impl Pool {
     fn is_served_from_held(&self, request: ChunkRequest) -> Result<bool, Unusable> {
         self.with_settled_state(|state| {
             state.open()?;
-            let has_chunk = request.bytes == 0 || state.allocator.has_free(request.needed);
+            let has_chunk = request.bytes == 0 || state.allocator.has_free(request);
             Ok(has_chunk && self.exceeded_limit(state, request).is_none())
         })?
     }

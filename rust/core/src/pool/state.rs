@@ -16,6 +16,7 @@ use crate::tables::owner::ScopeId;
 
 /// The tables of a pool and the conditions that its calls must check.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, by name")]
 pub(super) struct State {
     pub(super) allocator: Tables,
     /// Red zones and quarantine; `None` outside of guard mode.
@@ -33,6 +34,8 @@ pub(super) struct State {
     pub(super) source_declined: bool,
     /// Whether the source declined a request that its gauge had guaranteed.
     pub(super) source_declined_guaranteed: bool,
+    /// Whether the source of an elastic pool declined addresses when it was last asked for some, all of them or a part.
+    pub(super) addresses_declined: bool,
     /// The activity at which a trim had discarded all free memory; `None` before the first trim and after a failed
     /// one.
     pub(super) discarded_at: Option<u64>,
@@ -120,6 +123,7 @@ impl State {
             retry_reasons: 0,
             source_declined: false,
             source_declined_guaranteed: false,
+            addresses_declined: false,
             discarded_at: None,
             paused: None,
         }

@@ -13,8 +13,10 @@ use thiserror::Error;
 
 use crate::report::advice::{Action, Advice};
 use crate::report::details::{Details, OwnerGroup, SizeGroup, Splitter};
+#[cfg(feature = "std")]
+use crate::tables::ChunkRequest;
 use crate::tables::owner::ScopeLimitReached;
-use crate::units::{Bytes, MAX_BYTES, round_up};
+use crate::units::{Bytes, GRANULE, MAX_BYTES, round_up};
 
 /// A refused request: no free chunk fits, and the pool cannot grow. All figures are from the moment of the refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -22,8 +24,11 @@ use crate::units::{Bytes, MAX_BYTES, round_up};
 pub struct OutOfMemory {
     /// Requested bytes.
     pub requested: u64,
-    /// The needed chunk size in bytes: rounded, with padding for alignment and red zones.
+    /// The size in bytes of a chunk that serves the request wherever it starts: rounded, with padding for alignment and red
+    /// zones. An elastic pool finds an aligned place without padding.
     pub needed: u64,
+    /// The page size of an elastic pool in bytes, 0 in other pools: its limit holds for whole pages.
+    pub page_size: u64,
     /// The most bytes the pool may reserve.
     pub limit: u64,
     /// The setting that defined the limit.
@@ -38,7 +43,8 @@ pub struct OutOfMemory {
     pub reserved: u64,
     /// `reserved - in_use`, in bytes.
     pub free: u64,
-    /// Size of the largest free chunk in bytes, 0 if there is none.
+    /// Size of the largest free chunk in bytes, 0 if there is none; in an elastic pool the largest request that its memory
+    /// serves.
     pub largest_free: u64,
     /// Number of live allocations.
     pub num_live: u64,
@@ -103,15 +109,35 @@ impl OutOfMemory {
         self.advice.iter().any(|advice| advice.action == Action::Trim && advice.targets.is_empty())
     }
 
+    /// Returns the refused request, without its owner.
+    #[cfg(feature = "std")]
+    pub(crate) fn request(&self) -> ChunkRequest {
+        let request = ChunkRequest::for_chunk(self.requested, self.needed);
+        // An elastic pool has no red zones: what is above the rounded size is padding.
+        let padding = if self.page_size > 0 { self.needed - round_up(self.requested) } else { 0 };
+        ChunkRequest { alignment: GRANULE + padding, ..request }
+    }
+
     /// Returns whether `held` bytes and the request without its padding are within the limit.
     pub(crate) fn fits_without_padding(&self, held: u64) -> bool {
-        self.requested <= MAX_BYTES && round_up(self.requested) <= self.limit.saturating_sub(held)
+        if self.requested > MAX_BYTES {
+            return false;
+        }
+        let bytes = round_up(self.requested).next_multiple_of(self.page_size.max(GRANULE));
+        bytes <= self.limit.saturating_sub(held)
+    }
+
+    /// Returns the limit as whole pages, after the word for it; empty for pools without pages.
+    fn limit_in_pages(&self) -> String {
+        let pages = self.limit.checked_div(self.page_size);
+        let pages = pages.map(|pages| format!(" of {} of {} bytes", count_of(pages, "page"), self.page_size));
+        pages.unwrap_or_default()
     }
 
     fn verdict_text(&self) -> String {
         let held = if self.verdict == Verdict::Limit { 0 } else { self.in_use };
         // Only these verdicts mention the padding.
-        let is_padded = matches!(self.verdict, Verdict::Full | Verdict::Limit);
+        let is_padded = matches!(self.verdict, Verdict::Full | Verdict::Limit) && self.page_size == 0;
         let padded = if is_padded && self.fits_without_padding(held) {
             format!(", with {} bytes of padding,", self.needed - round_up(self.requested))
         } else {
@@ -122,7 +148,13 @@ impl OutOfMemory {
                 "free regions are in the way: the pool is at its limit and is set to keep them"
             }
             Verdict::Full => {
-                return format!("full: what is in use and the request together{padded} are above the limit");
+                let pages = self.limit_in_pages();
+                return format!(
+                    "full: what is in use and the request together{padded} are above the limit{pages}"
+                );
+            }
+            Verdict::Fragmented if self.page_size > 0 => {
+                "fragmented, not full: the room under the limit is in pages that allocations share"
             }
             Verdict::Fragmented => {
                 "fragmented, not full: the room under the limit is in pieces that are too small"
@@ -130,7 +162,9 @@ impl OutOfMemory {
             Verdict::Slack => {
                 "slack: without the bytes lost inside chunks, the request would be within the limit"
             }
-            Verdict::Limit => return format!("the request alone{padded} is above the limit"),
+            Verdict::Limit => {
+                return format!("the request alone{padded} is above the limit{}", self.limit_in_pages());
+            }
             Verdict::Source => "the limit allows it, the source of the memory refused",
             Verdict::Scope => {
                 return self.scope_limit.as_ref().map_or_else(String::new, ScopeLimitReached::to_string);
@@ -143,11 +177,14 @@ impl OutOfMemory {
 /// Prints the report in at most 25 lines.
 impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { requested, needed, limit, live_requested, in_use, internal_fragmentation, .. } = *self;
+        let Self {
+            requested, needed, page_size, limit, live_requested, in_use, internal_fragmentation, ..
+        } = *self;
         let Self { reserved, free, largest_free, num_live, .. } = *self;
         write!(f, "out of memory: asked for {} ({requested} bytes", Bytes(requested))?;
-        if needed != requested {
-            write!(f, ", {needed} rounded up")?;
+        let rounded = if page_size > 0 { round_up(requested) } else { needed };
+        if rounded != requested {
+            write!(f, ", {rounded} rounded up")?;
         }
         writeln!(f, ")")?;
         let mut line = |what: &str, bytes: u64, note: &str| {

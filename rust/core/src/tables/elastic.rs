@@ -140,6 +140,8 @@ impl Tables {
 #[cfg(feature = "std")]
 mod choosing;
 mod counting;
+#[cfg(feature = "std")]
+mod free_plan;
 mod freeing;
 #[cfg(feature = "std")]
 mod giving;

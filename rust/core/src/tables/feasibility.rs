@@ -1,7 +1,7 @@
 //! Predicts which requests the allocator can serve, under this limit or another one, for a given supply of the
 //! source.
 
-use super::Tables;
+use super::{ChunkRequest, Tables};
 use crate::units::MAX_BYTES;
 
 /// The bytes that a source could grant.
@@ -13,16 +13,23 @@ pub(crate) struct Supply {
     pub(crate) reclaimable: u64,
     /// Whether the source grants released memory again.
     grants_released: bool,
+    /// Whether the source grants an elastic pool addresses without memory.
+    pub(crate) grants_addresses: bool,
 }
 
 impl Supply {
     /// A source that grants everything the limit allows.
-    pub(crate) const UNLIMITED: Self = Self::new(u64::MAX, 0, true);
+    pub(crate) const UNLIMITED: Self = Self::new(u64::MAX, 0, true).with_addresses(true);
     /// A source that grants nothing.
     pub(crate) const NONE: Self = Self::new(0, 0, false);
 
+    /// Creates a supply without addresses for elastic pools.
     pub(crate) const fn new(now: u64, reclaimable: u64, grants_released: bool) -> Self {
-        Self { now, reclaimable, grants_released }
+        Self { now, reclaimable, grants_released, grants_addresses: false }
+    }
+
+    pub(crate) const fn with_addresses(self, grants_addresses: bool) -> Self {
+        Self { grants_addresses, ..self }
     }
 
     /// Returns all bytes that the source could grant.
@@ -47,37 +54,46 @@ struct GrowthAttempt {
 }
 
 impl Tables {
-    /// Returns whether a request for a chunk of `needed` bytes would be served.
-    pub(crate) fn would_serve(&self, needed: u64, trim_on_oom: bool, supply: Supply) -> bool {
+    /// Returns whether a request would be served.
+    pub(crate) fn would_serve(&self, request: ChunkRequest, trim_on_oom: bool, supply: Supply) -> bool {
         if self.elastic.is_some() {
-            return self.would_serve_in_pages(needed, supply);
+            return self.would_serve_in_pages(request, supply);
         }
-        self.has_free(needed)
+        let needed = request.needed;
+        self.has_free(request)
             || self.growth_attempts(trim_on_oom, supply).any(|GrowthAttempt { reserved, available }| {
                 self.growth.serves(needed, reserved, self.limit, available)
                     || self.arena_serves(needed, reserved, available)
             })
     }
 
-    /// Returns the size of the largest chunk that a request could get, in bytes; 0 if none.
-    pub(crate) fn largest_servable(&self, trim_on_oom: bool, supply: Supply) -> u64 {
+    /// Returns the bytes of the largest request with the alignment and the margins of `request` that would be served; 0 if
+    /// none.
+    pub(crate) fn largest_servable(&self, request: ChunkRequest, trim_on_oom: bool, supply: Supply) -> u64 {
         if self.elastic.is_some() {
-            return self.largest_servable_in_pages(supply);
+            return self.largest_servable_in_pages(request.alignment, supply);
         }
         let grown = self.growth_attempts(trim_on_oom, supply).map(|GrowthAttempt { reserved, available }| {
             let grown = self.growth.largest_served(reserved, self.limit, available);
             grown.max(self.servable_in_arena(reserved, available))
         });
-        grown.max().unwrap_or(0).max(self.largest_free())
+        let chunk = grown.max().unwrap_or(0).max(self.largest_free());
+        chunk.saturating_sub(request.needed - request.rounded())
     }
 
-    /// Returns the smallest limit above the current one under which a chunk of `needed` bytes would be served.
+    /// Returns the smallest limit above the current one under which a request would be served.
     ///
-    /// That limit leaves room for a region of exactly that size.
-    pub(crate) fn smallest_limit(&self, needed: u64, trim_on_oom: bool, supply: Supply) -> Option<u64> {
+    /// In a pool of regions that limit leaves room for a region of exactly the needed size.
+    pub(crate) fn smallest_limit(
+        &self,
+        request: ChunkRequest,
+        trim_on_oom: bool,
+        supply: Supply,
+    ) -> Option<u64> {
         if self.elastic.is_some() {
-            return self.smallest_limit_in_pages(needed, supply);
+            return self.smallest_limit_in_pages(request, supply);
         }
+        let needed = request.needed;
         let GrowthAttempt { reserved, available } = self.growth_attempts(trim_on_oom, supply).last()?;
         let limit = reserved.checked_add(needed)?;
         (limit > self.limit && limit <= MAX_BYTES && needed <= available).then_some(limit)

@@ -3,15 +3,15 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::Tables;
 use super::feasibility::Supply;
+use super::{ChunkRequest, Tables};
 use crate::chunk::region::Region;
 use crate::chunk::{Chunk, Handle};
 use crate::tables::owner::OwnerId;
 use crate::units::round_up;
 
 /// The largest number of allocations worth reporting: a caller does not free more than this one by one.
-const MAX_ALLOCATIONS: usize = 256;
+pub(in crate::tables) const MAX_ALLOCATIONS: usize = 256;
 
 /// A set of allocations to free.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct FreePlan {
 }
 
 impl FreePlan {
-    fn of<'a>(chunks: impl IntoIterator<Item = &'a Chunk>) -> Self {
+    pub(in crate::tables) fn of<'a>(chunks: impl IntoIterator<Item = &'a Chunk>) -> Self {
         let mut plan = Self::default();
         for chunk in chunks {
             plan.bytes += chunk.size;
@@ -35,42 +35,26 @@ impl FreePlan {
 }
 
 impl Tables {
-    /// Returns the smallest set of allocations whose release lets a chunk of `needed` bytes be served: within a
-    /// region, or in whole regions that are released for a larger one. Skips allocations that a runtime holds.
+    /// Returns the smallest set of allocations whose release lets a request be served: within a region, or in whole
+    /// regions that are released for a larger one. Skips allocations that a runtime holds.
     /// Returns `None` if there is no such set.
     ///
     /// # Cost
     /// Linear in the number of chunks.
-    pub(crate) fn plan_frees_for(&self, needed: u64, trim_on_oom: bool, supply: Supply) -> Option<FreePlan> {
+    pub(crate) fn plan_frees_for(
+        &self,
+        request: ChunkRequest,
+        trim_on_oom: bool,
+        supply: Supply,
+    ) -> Option<FreePlan> {
         if self.elastic.is_some() {
-            return self.plan_frees_in_pages(needed, supply);
+            return self.plan_frees_in_pages(request, supply);
         }
+        let needed = request.needed;
         let in_place = self.regions.iter().filter_map(|region| self.plan_frees_in_region(region, needed));
         let regions = if trim_on_oom { self.plan_regions_to_empty(needed, supply) } else { None };
         let few = in_place.chain(regions).filter(|plan| plan.allocations.len() <= MAX_ALLOCATIONS);
         few.min_by_key(|plan| (plan.bytes, plan.allocations.len()))
-    }
-
-    /// Does the same in an elastic pool: the smallest allocation whose own pages suffice, or else the largest ones.
-    fn plan_frees_in_pages(&self, needed: u64, supply: Supply) -> Option<FreePlan> {
-        let lacking = self.lacking_pages(needed, supply)?;
-        let chunks = self.regions.iter().flat_map(|region| self.chunks.run(region.first));
-        let free_able = chunks.filter(|&(handle, chunk)| self.is_occupied(handle, chunk) && !chunk.is_held());
-        let mut own: Vec<_> = free_able.map(|(_, chunk)| (self.pages_within(chunk), chunk)).collect();
-        own.sort_unstable_by_key(|&(pages, chunk)| (pages, chunk.size, chunk.address));
-        if let Some((_, one)) = own.iter().find(|&&(pages, _)| pages >= lacking) {
-            return Some(FreePlan::of([*one]));
-        }
-        let mut missing = lacking;
-        let mut taken = Vec::new();
-        for (pages, chunk) in own.into_iter().rev() {
-            taken.push(chunk);
-            missing = missing.saturating_sub(pages);
-            if missing == 0 {
-                return (taken.len() <= MAX_ALLOCATIONS).then(|| FreePlan::of(taken));
-            }
-        }
-        None
     }
 
     /// Finds the run of adjacent chunks of at least `needed` bytes with the fewest bytes in use.

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{ChunkRequest, Tables};
+use super::{ChunkRequest, Elastic, Tables};
 use crate::chunk::Chunk;
 use crate::report::out_of_memory::{OutOfMemory, Verdict};
 use crate::stats::Stats;
@@ -22,15 +22,23 @@ impl Tables {
         let Stats {
             requested: live_requested, in_use, reserved, limit, free, largest_free, num_live, ..
         } = stats;
-        let verdict = if request.needed > limit {
+        // In pages, an elastic pool needs no padding, and its limit is a whole number of them.
+        let page_size = self.elastic.as_ref().map_or(0, Elastic::page_size);
+        let (needed, alone, most) = match page_size {
+            0 => (request.needed, request.needed, limit),
+            _ => (
+                request.rounded(),
+                request.rounded().next_multiple_of(page_size),
+                limit / page_size * page_size,
+            ),
+        };
+        let verdict = if alone > most {
             Verdict::Limit
         } else if source_refused {
             Verdict::Source
-        } else if request.needed <= limit - in_use {
+        } else if needed <= most - in_use {
             Verdict::Fragmented
-        } else if request.needed <= limit - live_requested
-            && request.needed <= limit - self.tight_in_use(margins)
-        {
+        } else if needed <= most - live_requested && needed <= most - self.tight_in_use(margins) {
             Verdict::Slack
         } else {
             Verdict::Full
@@ -38,6 +46,7 @@ impl Tables {
         OutOfMemory {
             requested: request.bytes,
             needed: request.needed,
+            page_size,
             limit,
             limit_set_by: Arc::clone(&self.limit_set_by),
             live_requested,

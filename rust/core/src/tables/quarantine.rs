@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
-use super::Tables;
+use super::{ChunkRequest, Tables};
 use crate::bins::free_list::FreeChunk;
 use crate::chunk::region::Region;
 use crate::chunk::{Chunk, Handle};
@@ -80,13 +80,13 @@ impl Tables {
         self.bins.largest(&self.chunks).max(self.largest_detached)
     }
 
-    /// Returns whether there is a free chunk of at least `needed` bytes, detached ones included.
-    pub(crate) fn has_free(&self, needed: u64) -> bool {
+    /// Returns whether a free chunk, detached ones included, serves a request; in an elastic pool, with free pages.
+    pub(crate) fn has_free(&self, request: ChunkRequest) -> bool {
         #[cfg(feature = "std")]
         if self.elastic.is_some() {
-            return self.would_serve_in_pages(needed, super::Supply::NONE);
+            return self.would_serve_in_pages(request, super::Supply::NONE);
         }
-        self.bins.fits(&self.chunks, needed) || needed <= self.largest_detached
+        self.bins.fits(&self.chunks, request.needed) || request.needed <= self.largest_detached
     }
 
     /// Frees a chunk in quarantine and merges it with its free neighbours.

@@ -105,7 +105,7 @@ impl Pool {
     fn may_serve(&self, request: ChunkRequest, external: &ExternalMemory) -> Result<bool, Unusable> {
         let trim_on_oom = self.options.trim_on_oom;
         self.with_settled_state(|state| {
-            state.allocator.would_serve(request.needed, trim_on_oom, external.possible())
+            state.allocator.would_serve(request, trim_on_oom, external.possible())
         })
     }
 

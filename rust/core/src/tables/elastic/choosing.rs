@@ -174,4 +174,4 @@ fn pair(first: u64, second: u64) -> u128 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

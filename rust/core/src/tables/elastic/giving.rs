@@ -28,7 +28,15 @@ impl Tables {
             }
         }
         // The largest first: few calls, and small holes are the ones that programs use again.
-        holes.sort_unstable_by_key(|&(pages, start, _)| (Reverse(pages), start));
+        let order = |&(pages, start, _): &(u64, u64, Handle)| (Reverse(pages), start);
+        // Each has a page: as many holes as pages suffice, and often that is few of many.
+        if let Ok(enough) = usize::try_from(missing)
+            && enough < holes.len()
+        {
+            holes.select_nth_unstable_by_key(enough, order);
+            holes.truncate(enough);
+        }
+        holes.sort_unstable_by_key(order);
         for (_, _, handle) in holes {
             let chunk = *self.chunks.get(handle);
             let mut hole = self.pages_mut().take(handle, &chunk);
@@ -110,6 +118,7 @@ impl Tables {
         let first = PageSpan { first: whole.first, end: whole.first + committed };
         let with_memory = Committed::of(whole, [first]);
         self.put(Hole { handle, start: range.address, end: range.end(), whole, committed: with_memory });
+        self.counters.account_reserve(0);
         self.count_commits(committed, committed);
     }
 

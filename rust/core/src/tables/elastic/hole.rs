@@ -26,6 +26,14 @@ pub(super) struct Place {
     pub(super) pages: PageSpan,
 }
 
+impl Place {
+    /// Returns all pages that it has a byte of.
+    #[cfg(feature = "std")]
+    pub(super) fn all_pages(&self, elastic: &Elastic) -> PageSpan {
+        PageSpan { first: self.start >> elastic.shift, end: (self.end + elastic.mask) >> elastic.shift }
+    }
+}
+
 /// A request that no committed pages serve, and the allocations ever and now when that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lacking {
@@ -62,6 +70,27 @@ pub(super) fn ends_of(start: u64, end: u64, request: ChunkRequest) -> [Option<u6
     let last = end.checked_sub(request.rounded()).map(|start| start & !(alignment - 1));
     let last = last.filter(|&last| first <= last);
     [last.map(|_| first), last]
+}
+
+/// Returns the bytes of the largest request that touches at most `room` pages at one end of a hole; at its start only,
+/// if it ends its range.
+pub(super) fn largest_in(
+    (start, end): (u64, u64),
+    alignment: u64,
+    room: u64,
+    ends_range: bool,
+    elastic: &Elastic,
+) -> u64 {
+    let whole = elastic.within(start, end);
+    let alignment = alignment.max(GRANULE);
+    let first = align_up(start, alignment);
+    // The first page that it may not touch, and the first one that it may touch at the end.
+    let after = whole.first.max(first >> elastic.shift).saturating_add(room);
+    let from = whole.end.saturating_sub(room);
+    let at_start = if after < whole.end { after << elastic.shift } else { end };
+    let last = if from > whole.first { align_up(from << elastic.shift, alignment) } else { first };
+    let at_end = if ends_range { 0 } else { end.saturating_sub(last) };
+    at_start.saturating_sub(first).max(at_end)
 }
 
 /// Returns the place between two addresses of a hole with the pages `whole`.

@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 use super::super::feasibility::Supply;
 use super::super::pages::{Committed, PageSpan};
 use super::super::{ChunkRequest, Tables};
-use super::marks::LISTED;
-use crate::chunk::Chunk;
+use super::hole::{Place, largest_in};
+use super::marks::{ALL, LISTED};
+use crate::chunk::Handle;
 use crate::units::{GRANULE, MAX_BYTES};
 
 impl Tables {
@@ -20,9 +21,33 @@ impl Tables {
         }
     }
 
-    /// Returns the bytes that a request could get at once in an elastic pool: free pages serve it wherever they are.
+    /// Returns the bytes of the largest request that the memory of an elastic pool serves: free pages wherever they are,
+    /// and the rest of pages in use.
+    ///
+    /// # Cost
+    /// Linear in the number of holes of a page or more; of all, if the result is less than a page.
     pub(crate) fn largest_free_in_pages(&self) -> u64 {
-        (self.free_pages() << self.pages().shift).min(self.bins.largest(&self.chunks))
+        if self.is_paused() { 0 } else { self.largest_in_holes(GRANULE, self.free_pages()) }
+    }
+
+    /// Returns the bytes of the largest request that would touch at most `room` pages in some hole; 0 if none.
+    fn largest_in_holes(&self, alignment: u64, room: u64) -> u64 {
+        let pages = self.pages();
+        let mut largest = 0;
+        // A hole holds no request above its own size.
+        for least in [pages.page_size(), GRANULE] {
+            if largest > 0 && largest >= pages.page_size() - GRANULE {
+                break;
+            }
+            for handle in self.bins.all_from(&self.chunks, least.max(largest + GRANULE)) {
+                let chunk = self.chunks.get(handle);
+                if chunk.requested == ALL || pages.lost.is_empty() || !self.is_lost(chunk.address) {
+                    let (span, ends_range) = ((chunk.address, chunk.end()), chunk.next.is_none());
+                    largest = largest.max(largest_in(span, alignment, room, ends_range, pages));
+                }
+            }
+        }
+        largest
     }
 
     /// Returns the bytes of free pages that could be given back.
@@ -30,74 +55,71 @@ impl Tables {
         self.free_pages() << self.pages().shift
     }
 
-    /// Returns whether a request for a chunk of `needed` bytes would be served in an elastic pool.
-    pub(crate) fn would_serve_in_pages(&self, needed: u64, supply: Supply) -> bool {
-        let pages = self.pages();
-        let from_source = supply.total() >> pages.shift;
-        let room = self.room().min(self.free_pages().saturating_add(from_source));
-        !pages.is_paused && self.fewest_pages(needed) <= room
+    /// Returns the number of pages that a request may touch anew, with the memory that the source could grant.
+    pub(super) fn room_with(&self, supply: Supply) -> u64 {
+        let from_source = supply.total() >> self.pages().shift;
+        self.room().min(self.free_pages().saturating_add(from_source))
     }
 
-    /// Returns the size of the largest chunk that a request could get, in bytes.
-    pub(crate) fn largest_servable_in_pages(&self, supply: Supply) -> u64 {
-        // The number of pages that a request touches never falls with its size.
-        let (mut served, mut refused) = (0, self.limit / GRANULE + 1);
-        while refused - served > 1 {
-            let middle = served + (refused - served) / 2;
-            if self.would_serve_in_pages(middle * GRANULE, supply) {
-                served = middle;
-            } else {
-                refused = middle;
-            }
+    /// Returns whether a request would be served in an elastic pool.
+    pub(crate) fn would_serve_in_pages(&self, request: ChunkRequest, supply: Supply) -> bool {
+        let fewest = self.fewest_pages(request, supply.grants_addresses);
+        !self.pages().is_paused && fewest.is_some_and(|(fewest, _)| fewest <= self.room_with(supply))
+    }
+
+    /// Returns the bytes of the largest request with an alignment that would be served; 0 if none.
+    pub(crate) fn largest_servable_in_pages(&self, alignment: u64, supply: Supply) -> u64 {
+        if self.pages().is_paused {
+            return 0;
         }
-        served * GRANULE
+        let room = self.room_with(supply);
+        // A range starts with a page.
+        let in_new_range = if supply.grants_addresses { room << self.pages().shift } else { 0 };
+        self.largest_in_holes(alignment, room).max(in_new_range)
     }
 
-    /// Returns the smallest limit above the current one under which a chunk of `needed` bytes would be served.
-    pub(crate) fn smallest_limit_in_pages(&self, needed: u64, supply: Supply) -> Option<u64> {
+    /// Returns the smallest limit above the current one under which a request would be served.
+    pub(crate) fn smallest_limit_in_pages(&self, request: ChunkRequest, supply: Supply) -> Option<u64> {
         let pages = self.pages();
-        let fewest = self.fewest_pages(needed);
+        let (fewest, _) = self.fewest_pages(request, supply.grants_addresses)?;
         let limit = self.touched().checked_add(fewest)?.checked_mul(pages.page_size())?;
         let from_source = supply.total() >> pages.shift;
         let has_memory = fewest <= self.free_pages().saturating_add(from_source);
         (!pages.is_paused && has_memory && limit > self.limit && limit <= MAX_BYTES).then_some(limit)
     }
 
-    /// Returns the smallest number of pages that a request for a chunk of `needed` bytes touches, over all holes and a new
-    /// range.
+    /// Returns the smallest number of pages that a request touches anew, and the place in a hole where it does so; without
+    /// a place it is in a new range, where those are granted.
     ///
     /// # Cost
     /// Linear in the number of holes of that size.
-    fn fewest_pages(&self, needed: u64) -> u64 {
-        let pages = self.pages();
-        let request = ChunkRequest::for_chunk(needed, needed);
-        let mut fewest = needed.div_ceil(pages.page_size());
-        for handle in self.bins.all_from(&self.chunks, needed) {
-            let hole = self.hole(handle);
-            let is_lost = self.is_lost(hole.start);
-            let places =
-                hole.places(request, self.chunks.get(handle).next.is_none(), pages).into_iter().flatten();
-            let usable = places.filter(|place| !is_lost || hole.committed.count_missing(place.pages) == 0);
-            let least = usable.map(|place| place.pages.len()).min();
-            fewest = fewest.min(least.unwrap_or(u64::MAX));
+    pub(super) fn fewest_pages(
+        &self,
+        request: ChunkRequest,
+        grants_addresses: bool,
+    ) -> Option<(u64, Option<Place>)> {
+        let alone = request.rounded().div_ceil(self.pages().page_size());
+        let mut fewest = grants_addresses.then_some((alone, None));
+        for handle in self.bins.all_from(&self.chunks, request.rounded()) {
+            for place in self.usable_places(handle, request) {
+                let touched = place.pages.len();
+                if fewest.is_none_or(|(least, _)| touched < least) {
+                    fewest = Some((touched, Some(place)));
+                }
+            }
         }
         fewest
     }
 
-    /// Returns how many more free pages would let a request for a chunk of `needed` bytes be served; `None` if it is
-    /// served, or if free pages do not help.
-    pub(crate) fn lacking_pages(&self, needed: u64, supply: Supply) -> Option<u64> {
+    /// Returns the places in a hole that may have memory.
+    fn usable_places(&self, handle: Handle, request: ChunkRequest) -> impl Iterator<Item = Place> {
         let pages = self.pages();
-        let wanted = needed.div_ceil(pages.page_size());
-        let from_source = supply.total() >> pages.shift;
-        let room = self.room().min(self.free_pages().saturating_add(from_source));
-        let helps = !pages.is_paused && wanted <= self.limit >> pages.shift;
-        wanted.checked_sub(room).filter(|&lacking| helps && lacking > 0)
-    }
-
-    /// Returns the number of pages that lie wholly within a chunk.
-    pub(crate) fn pages_within(&self, chunk: &Chunk) -> u64 {
-        PageSpan::within(chunk.address, chunk.end(), self.pages().shift).len()
+        let hole = self.hole(handle);
+        let is_lost = self.is_lost(hole.start);
+        let places = hole.places(request, self.chunks.get(handle).next.is_none(), pages);
+        let usable = places
+            .map(|place| place.filter(|place| !is_lost || hole.committed.count_missing(place.pages) == 0));
+        usable.into_iter().flatten()
     }
 
     /// Returns the bytes of the pages that a paused pool takes when it resumes; 0 for other pools.

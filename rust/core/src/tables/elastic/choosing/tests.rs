@@ -11,7 +11,7 @@ use crate::tables::{Limit, Planned};
 use crate::test_strategies::config;
 use crate::units::{GRANULE, round_up};
 
-const PAGE: u64 = 4 * GRANULE;
+pub(in crate::tables::elastic) const PAGE: u64 = 4 * GRANULE;
 const RANGE: u64 = 128 * PAGE;
 /// The start of the first range, a multiple of 8 pages and of no higher power of two: alignments above that count from
 /// address 0 and not from the range.
@@ -19,13 +19,13 @@ const START: u64 = 1000 * PAGE;
 
 /// One step of a random program.
 #[derive(Debug, Clone, Copy)]
-enum Step {
+pub(in crate::tables::elastic) enum Step {
     Allocate(u64),
     Free(usize),
     GiveBack(u64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(in crate::tables::elastic) fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (1..10 * PAGE).prop_map(Step::Allocate),
         3 => any::<usize>().prop_map(Step::Free),
@@ -34,7 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Creates an elastic pool's tables with two ranges.
-fn tables(limit: u64) -> Tables {
+pub(in crate::tables::elastic) fn tables(limit: u64) -> Tables {
     let rule = SplitRule { policy: Policy::Tight, fraction: 0.0 };
     let mut tables = Tables::new(Limit { bytes: limit, set_by: "".into() }, true, rule, false);
     tables.set_elastic(Elastic::new(PAGE));
@@ -44,7 +44,7 @@ fn tables(limit: u64) -> Tables {
     tables
 }
 
-fn play(tables: &mut Tables, steps: &[Step]) {
+pub(in crate::tables::elastic) fn play(tables: &mut Tables, steps: &[Step]) {
     let mut live = Vec::new();
     for &step in steps {
         match step {
