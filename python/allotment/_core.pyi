@@ -32,7 +32,8 @@ class OutOfMemoryError(MemoryError):
         internal_fragmentation (int): Bytes lost inside chunks, ``in_use - live_requested``.
         reserved (int): Bytes of all regions.
         free (int): Free bytes in the regions, ``reserved - in_use``.
-        largest_free (int): Bytes of the largest free chunk, 0 if there is none.
+        largest_free (int): Bytes of the largest free chunk, 0 if there is none; in an elastic pool of the largest
+            request that its memory serves.
         num_live (int): Number of live allocations.
         verdict (str): The reason. ``"full"``: the bytes in use and the request together exceed the limit.
             ``"fragmented"``: enough is free, in pieces that are too small. ``"slack"``: enough would be free
@@ -376,10 +377,14 @@ class PoolStats:
         """The part of ``free`` that thread caches keep."""
     @property
     def largest_free(self) -> int:
-        """Bytes of the largest free chunk, 0 if there is none; chunks that thread caches keep do not count."""
+        """Bytes of the largest free chunk, 0 if there is none; chunks that thread caches keep do not count.
+
+        In an elastic pool: of the largest request that its memory serves. Free pages move, and pages in use have room
+        beside their allocations.
+        """
     @property
     def fragmentation(self) -> float:
-        """Share of the free bytes outside the largest free chunk, from 0 to 1; 0 if nothing is free."""
+        """Share of the free bytes beyond ``largest_free``, from 0 to 1; 0 if nothing is free."""
     @property
     def peak_requested(self) -> int:
         """The highest value of ``requested`` since the last ``reset_peaks()``.
@@ -413,7 +418,7 @@ class PoolStats:
         """Number of regions now."""
     @property
     def num_grants(self) -> int:
-        """Number of regions that the source has granted since the pool was made."""
+        """Number of regions, or ranges of addresses, that the source has granted since the pool was made."""
     @property
     def committed(self) -> int:
         """Bytes with memory: ``reserved``, which counts the committed pages of elastic pools."""
