@@ -60,6 +60,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) lending: Lending,
     /// The event that freed each allocation.
     pub(crate) freed_in: HashMap<u64, usize>,
+    /// The event that allocated each allocation from a cache.
+    pub(crate) served_in: HashMap<u64, usize>,
     /// The event that closed each scope.
     pub(crate) closed_in: HashMap<Key, usize>,
     /// Allocations that were held at some moment.
@@ -119,6 +121,7 @@ impl<'a> Judge<'a> {
             growing: None,
             lending: Lending::default(),
             freed_in: HashMap::new(),
+            served_in: HashMap::new(),
             closed_in: HashMap::new(),
             were_held: HashSet::new(),
             resized: HashMap::new(),
@@ -147,7 +150,7 @@ impl<'a> Judge<'a> {
             }
         }
         for event in (0..order.events.len()).filter(|&event| open[event]) {
-            let explained = self.comes_too_late(event);
+            let explained = self.comes_too_late(event) || self.comes_too_early(event);
             assert!(explained, "no moment explains {:?}", order.events[event]);
         }
     }
@@ -178,6 +181,14 @@ impl<'a> Judge<'a> {
             _ => return false,
         };
         self.freed_in.get(&id).is_some_and(began_in_time) || may_be_held && self.were_held.contains(&id)
+    }
+
+    /// Returns whether a resize may have found the chunk at its address before a cache served it: the caches serve
+    /// without the lock.
+    fn comes_too_early(&self, event: usize) -> bool {
+        let Event { invoked, call: Call::Resize { .. }, .. } = &self.order.events[event] else { return false };
+        let served_in = self.resized.get(&event).and_then(|id| self.served_in.get(id));
+        served_in.is_some_and(|&other| self.order.events[other].returned >= *invoked)
     }
 
     pub(crate) fn known_mut(&mut self, id: u64) -> &mut Known {

@@ -154,6 +154,7 @@ impl Judge<'_> {
         let held = *way == AllocateWay::Held;
         let before = self.lending.served.insert(id, Served { address, requested: *bytes, held });
         assert!(before.is_none() && !self.has_known(id), "allocation {id} is served twice");
+        self.served_in.insert(id, event);
         self.shadow.count_from_cache(*bytes);
     }
 
