@@ -186,7 +186,8 @@ impl Shadow {
         {
             Some(GrantFault::OutOfRange)
         } else {
-            self.space.overlaps(grant).then_some(GrantFault::Overlap)
+            let overlaps = self.space.overlaps(grant).then_some(GrantFault::Overlap);
+            overlaps.or_else(|| (grant.bytes == 0).then_some(GrantFault::Empty))
         }
     }
 

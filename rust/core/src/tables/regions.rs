@@ -24,14 +24,15 @@ impl Tables {
         if !grant.address.is_multiple_of(GRANULE) || !grant.bytes.is_multiple_of(GRANULE) {
             return Some(GrantFault::Misaligned);
         }
-        if grant.bytes == 0 {
-            return Some(GrantFault::Empty);
-        }
         let end = grant.address.checked_add(grant.bytes);
         if (grant.address == 0 && !self.is_zero_based) || end.is_none_or(|end| end > MAX_BYTES) {
             return Some(GrantFault::OutOfRange);
         }
-        self.regions.place(grant).is_none().then_some(GrantFault::Overlap)
+        if self.regions.place(grant).is_none() {
+            return Some(GrantFault::Overlap);
+        }
+        // Within a region it would not be handed back: its address belongs to that one.
+        (grant.bytes == 0).then_some(GrantFault::Empty)
     }
 
     /// Turns a valid grant into a new region, or joins it to the region it touches, and adds the free chunk.
