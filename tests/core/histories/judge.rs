@@ -186,7 +186,9 @@ impl<'a> Judge<'a> {
     /// Returns whether a resize may have found the chunk at its address before a cache served it: the caches serve
     /// without the lock.
     fn comes_too_early(&self, event: usize) -> bool {
-        let Event { invoked, call: Call::Resize { .. }, .. } = &self.order.events[event] else { return false };
+        let Event { invoked, call: Call::Resize { .. }, .. } = &self.order.events[event] else {
+            return false;
+        };
         let served_in = self.resized.get(&event).and_then(|id| self.served_in.get(id));
         served_in.is_some_and(|&other| self.order.events[other].returned >= *invoked)
     }
