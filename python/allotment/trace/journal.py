@@ -7,6 +7,8 @@ loaded into other programs maps its file, which is longer than what is written, 
 they come (`rust/preload/src/journal.rs`).
 """
 
+import errno
+import itertools
 import json
 import os
 import struct
@@ -115,6 +117,26 @@ def empty_journal() -> bytes:
     facts = {"rows": 0, "tags": [], "pools": {}, "lost": 0, "pid": os.getpid()}
     text = json.dumps(facts).encode()
     return MAGIC + _LENGTH.pack(len(text)) + text
+
+
+def make_journal(path: str) -> str:
+    """Make the first of ``path``, ``path.PID``, ``path.PID.2``, ... that is not there; return its name.
+
+    Raises:
+        OSError: It cannot be made, or ``path`` is a folder or a device.
+    """
+    own = f"{path}.{os.getpid()}"
+    if os.path.exists(path) and not os.path.isfile(path):
+        # Not /dev/full.PID or FOLDER.PID: the path is a mistake.
+        raise OSError(errno.EINVAL, "not the path of a regular file, which ALLOTMENT_RECORD must be", path)
+    for name in itertools.chain([path, own], (f"{own}.{number}" for number in itertools.count(2))):
+        try:
+            with open(name, "xb") as file:
+                file.write(empty_journal())
+            return name
+        except FileExistsError:
+            pass
+    raise AssertionError
 
 
 def running_process(path: str) -> int | None:

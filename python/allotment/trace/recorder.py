@@ -2,7 +2,6 @@
 
 import atexit
 import errno
-import itertools
 import os
 import sys
 import threading
@@ -12,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from allotment._core import EventLog, Pool
-from allotment.trace.journal import MAGIC, Events, empty_journal, read_journal, unpack
+from allotment.trace.journal import Events, make_journal, unpack
 from allotment.trace.recorded import programs
 from allotment.trace.recording import Columns
 
@@ -49,17 +48,20 @@ class Recording:
         self._stopped = threading.Event()
         self._ended = False
         self._failure: OSError | None = None
+        #: Held while the recording ends. Re-entrant, as :data:`_changing`.
+        self._ending = threading.RLock()
         self._thread: threading.Thread | None = None
+        with _changing:
+            if output is not None:
+                _check_output(output)
+            if file is not None:
+                log.write_journal(file, round(1000 * _PERIOD))
+            elif on_oom is not None:
+                log.write_at_refusal(on_oom)
+            _running.add(self)
         if output is not None:
-            _check_output(output)
-        if file is not None:
-            log.write_journal(file, round(1000 * _PERIOD))
-        elif on_oom is not None:
-            log.write_at_refusal(on_oom)
-        if file is not None or on_oom is not None:
             self._thread = threading.Thread(target=self._run, name="allotment recording", daemon=True)
             self._thread.start()
-        _running.add(self)
 
     def __enter__(self) -> Self:
         return self
@@ -117,12 +119,14 @@ class Recording:
         self._stopped.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
-        self._flush(self._log.close)
-        if self._failure is None and not self._ended:
-            self._finish()
-        self._ended = True
-        failure, self._failure = self._failure, None
-        _running.discard(self)
+        with self._ending:
+            self._flush(self._log.close)
+            if self._failure is None and not self._ended:
+                self._finish()
+            self._ended = True
+            failure, self._failure = self._failure, None
+        with _changing:
+            _running.discard(self)
         if failure is not None:
             raise failure
 
@@ -131,10 +135,12 @@ class Recording:
 
     def _finish(self) -> None:
         """Turn the journal into an ``.npz``, or write the ring if that was asked for and no refusal did."""
+        from allotment.trace.writer import finish_journal
+
         journal = self._path or (self._on_oom if self._log.refused else None)
         try:
             if journal is not None:
-                _finish_journal(journal)
+                finish_journal(journal)
             elif self._at_end is not None:
                 self.dump(self._at_end)
         except OSError as error:
@@ -152,18 +158,21 @@ class Recording:
             self._log.stop()
 
 
-def _finish_journal(path: str) -> None:
-    from allotment.trace.writer import write_events
-
-    with open(path, "rb") as file:
-        content = file.read()
-    # Another program may have put a file there.
-    if content.startswith(MAGIC):
-        write_events(path, read_journal(content))
-
-
 #: Recordings that are not ended.
 _running: "weakref.WeakSet[Recording]" = weakref.WeakSet()
+
+#: Held while recordings are looked through, and while one begins or leaves them: of two that begin at the same time
+#: with one file, one gets it. Re-entrant: a finaliser may begin or end a recording.
+_changing = threading.RLock()
+
+
+def _renew_lock() -> None:
+    global _changing
+    # A thread that a forked child does not have may hold it.
+    _changing = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 def record(
@@ -212,7 +221,7 @@ def record_process(file: str, *, events: int | None = None, stacks: int = 0) -> 
     A forked child has a recording of its own, which begins with its first pool. With ``events`` the file has that many
     of the last events: it is written when a request was refused, and at the end if none was.
     """
-    name = _make_file(file)
+    name = make_journal(file)
     if events is None:
         recording = record(name, stacks=stacks)
     else:
@@ -224,22 +233,6 @@ def record_process(file: str, *, events: int | None = None, stacks: int = 0) -> 
         # Processes of multiprocessing end without the interpreter's own handlers.
         util.Finalize(None, recording.stop, exitpriority=-100)
     return recording
-
-
-def _make_file(path: str) -> str:
-    """Make the first of ``path``, ``path.PID``, ``path.PID.2``, ... that is not there; return its name."""
-    own = f"{path}.{os.getpid()}"
-    if os.path.exists(path) and not os.path.isfile(path):
-        # Not /dev/full.PID or FOLDER.PID: the path is a mistake.
-        raise OSError(errno.EINVAL, "not the path of a regular file, which ALLOTMENT_RECORD must be", path)
-    for name in itertools.chain([path, own], (f"{own}.{number}" for number in itertools.count(2))):
-        try:
-            with open(name, "xb") as file:
-                file.write(empty_journal())
-            return name
-        except FileExistsError:
-            pass
-    raise AssertionError
 
 
 def ring(log: EventLog) -> Recording:
@@ -262,7 +255,7 @@ def _new(
 
 
 def _check_output(path: str) -> None:
-    """Check that a recording can write a file, before there are events.
+    """Check that a recording can write a file, before there are events. The caller holds :data:`_changing`.
 
     Raises:
         OSError: It cannot.
@@ -288,7 +281,9 @@ def _check_output(path: str) -> None:
 
 @atexit.register
 def _stop_all() -> None:
-    for recording in list(_running):
+    with _changing:
+        running = list(_running)
+    for recording in running:
         try:
             recording.stop()
         except OSError as error:

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from allotment._core import Program
 from allotment.trace.files import replace_file
-from allotment.trace.journal import LIVE_BEFORE, Events
+from allotment.trace.journal import LIVE_BEFORE, Events, read_journal_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -148,6 +148,18 @@ def write_events(path: str, events: Events) -> None:
         "refused_pool": np.array([index[number] for number in refused["pool"].tolist()], np.int32),
     }
     _save(path, members)
+
+
+def finish_journal(path: str) -> None:
+    """Turn a recording's journal into an ``.npz``, atomically; leave any other file as it is.
+
+    Raises:
+        OSError: The file cannot be read or written.
+    """
+    events = read_journal_of(path)
+    # Another program may have put a file there.
+    if events is not None:
+        write_events(path, events)
 
 
 def _texts(texts: Sequence[str]) -> "NDArray[np.bytes_]":
