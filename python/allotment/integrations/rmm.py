@@ -13,6 +13,7 @@ refusal is RMM's ``MemoryError``, whose text has the pool's report.
 Tested with RMM 26.10 without a GPU, and with stand-ins for RMM and the driver. It has not run on a GPU yet.
 """
 
+import threading
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -36,19 +37,30 @@ class _Callbacks:
 
     def __init__(self, pool: Pool, resource_class: Any) -> None:
         self._pool: Final = pool
-        self.live = 0
+        #: Held while the count changes, and what follows from it. Re-entrant: a finaliser may deallocate.
+        self._lock: Final = threading.RLock()
+        self._live = 0
         self.resource: Final = resource_class(self.allocate, self.deallocate)
 
     def allocate(self, nbytes: int, stream: Any) -> int:
         address = self._pool.malloc_on_stream(nbytes, stream_handle(stream))
         if address:
-            self.live += 1
-            _kept.add(self)
+            with self._lock:
+                self._live += 1
+                _kept.add(self)
         return address
 
     def deallocate(self, address: int, nbytes: int, stream: Any) -> None:  # noqa: ARG002 - the pool knows the size
         self._pool.free_on_stream(address, stream_handle(stream))
-        self.live -= address != 0
+        if address:
+            with self._lock:
+                self._live -= 1
+
+    def drop_without_memory(self) -> None:
+        """Keep the resource no longer if it has no live memory."""
+        with self._lock:
+            if not self._live:
+                _kept.discard(self)
 
 
 def _load_rmm() -> Any:
@@ -66,7 +78,8 @@ def memory_resource(pool_or_device: Pool | LogicalDevice | str) -> Any:
     pool, _device = as_cuda_pool(pool_or_device, "RMM")
     make = find_attribute(_load_rmm(), "mr.CallbackMemoryResource", _INSTALL)
     # Here, and not when the last buffer goes: that is a call of the resource itself.
-    _kept.difference_update([callbacks for callbacks in _kept if not callbacks.live])
+    for callbacks in _kept.copy():
+        callbacks.drop_without_memory()
     return _Callbacks(pool, make).resource
 
 

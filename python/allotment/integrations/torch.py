@@ -38,6 +38,7 @@ and PyTorch 2.15 loads the functions. It has not run on a GPU yet.
 """
 
 import re
+import threading
 import weakref
 from types import TracebackType
 from typing import Any, Final
@@ -57,6 +58,8 @@ _installed: Final = Installations("PyTorch")
 uninstall: Final = _installed.uninstall
 #: The allocator of each pool alone.
 _of_pool: Final["weakref.WeakKeyDictionary[Pool, Any]"] = weakref.WeakKeyDictionary()
+#: Held while one is made. Re-entrant: a finaliser may enter a block.
+_making: Final = threading.RLock()
 #: PyTorch's objects for the allocators: PyTorch's own pools refer to them without keeping them alive.
 _kept: Final[list[Any]] = []
 
@@ -111,9 +114,11 @@ def take_refusal() -> BaseException | None:
 
 
 def _mem_pool(torch: Any, pool: Pool, device: int) -> Any:
-    made = _of_pool.get(pool)
-    if made is None:
-        made = _of_pool[pool] = allocator(pool)
+    # One thread makes it: there are few, and each is kept.
+    with _making:
+        made = _of_pool.get(pool)
+        if made is None:
+            made = _of_pool[pool] = allocator(pool)
     # The allocator of a MemPool is that of the device which is current when it is made; others get the driver's memory.
     with find_attribute(torch, "cuda.device", _INSTALL)(device):
         return find_attribute(torch, "cuda.MemPool", _INSTALL)(made.allocator())

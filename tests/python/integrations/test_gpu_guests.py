@@ -217,6 +217,37 @@ def test_pytorch_takes_segments_from_a_pool_on_every_thread_or_in_a_block() -> N
     )
 
 
+def test_threads_that_enter_blocks_of_one_pool_together_share_its_allocator() -> None:
+    play(
+        """
+        import sys, threading, time
+        torch = install("torch")
+        from allotment.integrations import torch as pooled
+        sys.setswitchinterval(1e-6)
+        start, entered = threading.Barrier(4), []
+
+        def enter(blocks):
+            for block in blocks:
+                start.wait(20)
+                # Threads that a barrier wakes run one after the other.
+                moment = time.monotonic() + 0.002
+                while time.monotonic() < moment: pass
+                block.__enter__()
+                entered.append(block)
+
+        # There are 16 allocators.
+        pools = [allotment.Pool("1MiB", source="cuda:0") for _ in range(16)]
+        blocks = [[pooled.use(pool) for pool in pools] for _ in range(4)]
+        threads = [threading.Thread(target=enter, args=(each,)) for each in blocks]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        assert len(entered) == 64
+        for block in entered: block.__exit__(None, None, None)
+        pool = pools[0]
+        """
+    )
+
+
 def test_rmm_takes_its_memory_from_a_pool() -> None:
     play(
         """
@@ -246,6 +277,53 @@ def test_rmm_takes_its_memory_from_a_pool() -> None:
         pooled.uninstall()
         assert rmm.mr.get_per_device_resource(0) is own
         resource.deallocate(address, 1000, b)
+        """
+    )
+
+
+def test_rmm_takes_memory_on_several_threads() -> None:
+    play(
+        """
+        import threading, weakref
+        rmm = install("rmm")
+        from allotment.integrations import rmm as pooled
+        enter_context()
+        pool = allotment.Pool("8MiB", source="cuda:0")
+        resource, stream = pooled.memory_resource(pool), Stream(0)
+        ended, errors = threading.Event(), []
+
+        def work():
+            enter_context()
+            for _ in range(3000):
+                resource.deallocate(resource.allocate(1000, stream), 1000, stream)
+
+        def look():
+            try:
+                while not ended.is_set():
+                    pooled.memory_resource(pool)
+                    # Kept in turns, as it has live memory.
+                    for each in [pooled.memory_resource(pool) for _ in range(10)]:
+                        each.deallocate(each.allocate(1000, stream), 1000, stream)
+            except BaseException as error:
+                errors.append(error)
+
+        working, looking = [[threading.Thread(target=each) for _ in range(3)] for each in (work, look)]
+        for thread in working + looking: thread.start()
+        for thread in working: thread.join()
+        ended.set()
+        for thread in looking: thread.join()
+        assert not errors, errors
+        # Without live memory the resource is kept no longer, and with some it is.
+        address, held = resource.allocate(1000, stream), weakref.ref(resource)
+        del resource, work
+        working.clear()
+        pooled.memory_resource(pool)
+        gc.collect()
+        assert held() is not None
+        held().deallocate(address, 1000, stream)
+        pooled.memory_resource(pool)
+        gc.collect()
+        assert held() is None
         """
     )
 

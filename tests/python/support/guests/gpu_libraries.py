@@ -7,6 +7,7 @@ Longer than 300 lines: a stand-in for each library, and the table that installs 
 """
 
 import ctypes
+import itertools
 import sys
 import types
 import weakref
@@ -73,6 +74,7 @@ class Torch:
         #: The active pools of each device; the last one that was begun serves.
         self.active: dict[int, list[MemPool]] = {}
         self.pools: dict[tuple[int, int], MemPool] = {}
+        self.ids = itertools.count(1)
         self.own: list[int] = []
         self.device = 0
 
@@ -131,7 +133,7 @@ class MemPool:
     """``torch.cuda.MemPool``."""
 
     def __init__(self, torch: Torch, allocator: CustomAllocator) -> None:
-        self.id = (0, len(torch.pools) + 1)
+        self.id = (0, next(torch.ids))
         self.allocator = allocator
         self.device = torch.device
         torch.pools[self.id] = self
