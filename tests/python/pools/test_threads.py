@@ -187,6 +187,17 @@ def test_a_waiting_request_is_served_by_a_dropped_allocation() -> None:
     assert time.monotonic() - start < 10
 
 
+def test_what_becomes_garbage_during_a_wait_is_collected_before_the_refusal() -> None:
+    pool = Pool("1MiB", growth=False, wait_seconds=0.6)
+    cycle: list[object] = [pool.allocate("1MiB")]
+    cycle.append(cycle)
+    held = [cycle]
+    del cycle
+    threading.Timer(0.2, held.clear).start()
+    pool.free(pool.malloc("1MiB"))
+    assert pool.stats().num_refused == 0
+
+
 def test_a_request_waits_its_time_and_is_refused() -> None:
     pool = Pool("1MiB", growth=False, wait_seconds=0.4)
     pool.malloc("1MiB")

@@ -59,6 +59,11 @@ impl Garbage {
         Self { when, last_useless_activity: AtomicU64::new(0) }
     }
 
+    /// Has the next collection run whatever the last one did: what was in use then may be garbage now.
+    pub(crate) fn expect_more(&self) {
+        self.last_useless_activity.store(0, Ordering::Relaxed);
+    }
+
     /// Runs the collector if it may free memory of the pool; returns whether it ran. Attaches to the interpreter.
     pub(crate) fn collect(&self, pool: &allotment::Pool) -> bool {
         let Ok(before) = pool.activity() else { return false };
@@ -107,6 +112,14 @@ pub(crate) fn run(py: Python<'_>) {
     if let Err(error) = collect() {
         error.write_unraisable(py, None);
     }
+}
+
+/// Frees what this thread made and others dropped, if that is left to it: it runs some Python code.
+///
+/// # Errors
+/// What a signal handler raised.
+pub(crate) fn free_what_is_left_to_this_thread(py: Python<'_>) -> PyResult<()> {
+    if is_free_threaded(py) { py.eval(c"None", None, None).map(drop) } else { Ok(()) }
 }
 
 /// Returns whether the interpreter was built without a GIL, which is a flag of its ABI. It counts references in the

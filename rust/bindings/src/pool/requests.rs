@@ -10,7 +10,7 @@ use super::Pool;
 use crate::allocation::{Allocation, address_argument};
 use crate::error::IntoPyErr;
 use crate::error::admission::admit_address;
-use crate::interpreter::detach;
+use crate::interpreter::{detach, garbage};
 use crate::pool::scope::Scope;
 use crate::size::{size_argument, whole_number};
 use crate::tag;
@@ -138,17 +138,21 @@ impl Pool {
         take: impl FnOnce(Retry<'_>) -> T + Send,
     ) -> PyResult<T> {
         let mut wait = self.core.memory_wait();
-        let mut collected = false;
+        let (mut collected, mut collected_after_wait) = (false, false);
         let mut interrupt = None;
         let taken = detach(py, || {
             take(&mut |refused| {
-                // Python garbage may hold memory.
-                let collect = !refused.cannot_succeed() && !std::mem::replace(&mut collected, true);
+                // Python garbage may hold memory, and other garbage after the wait.
+                let done = if wait.is_over() { &mut collected_after_wait } else { &mut collected };
+                let collect = !refused.cannot_succeed() && !std::mem::replace(done, true);
+                if wait.is_over() {
+                    self.garbage.expect_more();
+                }
                 if collect && self.collect_garbage() && self.core.freed_since(refused).unwrap_or(false) {
                     return true;
                 }
                 wait.should_retry(refused, || {
-                    interrupt = check_signals().err();
+                    interrupt = look_around().err();
                     interrupt.is_some()
                 })
             })
@@ -166,8 +170,11 @@ impl Pool {
     }
 }
 
-/// Lets Ctrl-C through. A thread that outlives the interpreter has no signals to check.
-#[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
-fn check_signals() -> PyResult<()> {
-    Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()))
+/// Lets Ctrl-C through, and frees what is left to this thread. A thread that outlives the interpreter does neither.
+fn look_around() -> PyResult<()> {
+    let look = |py: Python<'_>| {
+        py.check_signals()?;
+        garbage::free_what_is_left_to_this_thread(py)
+    };
+    Python::try_attach(look).unwrap_or(Ok(()))
 }

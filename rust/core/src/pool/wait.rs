@@ -68,6 +68,12 @@ impl MemoryWait<'_> {
         self.expired = true;
         true
     }
+
+    /// Returns whether the request has waited all of its time.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.expired
+    }
 }
 
 impl Pool {
