@@ -169,9 +169,7 @@ class BlockEvents:
 def _whole(first: Iterable[int], part: "array[int]") -> "memoryview[int]":
     whole = array("q", first)
     whole.extend(part)
-    # The buffer of an empty array is at no aligned address.
-    whole.append(0)
-    return memoryview(whole)[:-1]
+    return memoryview(whole)
 
 
 def counted(number: int, noun: str, one: str = "", more: str = "") -> str:

@@ -146,7 +146,7 @@ class Columns:
     def with_rounded_sizes(self, multiple: int) -> "Columns":
         """Return the same program with each request rounded up to a multiple of some bytes."""
         sizes = array("q", (-(-size // multiple) * multiple for size in self.size))
-        return replace(self, size=memoryview(sizes) if sizes else self.size)
+        return replace(self, size=memoryview(sizes))
 
     def program(self, events: int | None = None) -> Program:
         """Check the events and return them as a program to replay.

@@ -59,7 +59,7 @@ def write_trace(
     arrays = {key: np.asarray(value) for key, value in given.items() if value is not None}
     arrays |= {key: _whole(key, arrays[key]) for key in _WHOLE if key in arrays}
     whole = [np.ascontiguousarray(arrays[key], np.int64) for key in ("op", "id", "size")]
-    program = Program(*(one.data if one.size else np.zeros(1, np.int64)[:0].data for one in whole))
+    program = Program(*(one.data for one in whole))
     wrong = [key for key, value in arrays.items() if value.shape[:1] != whole[0].shape]
     if wrong:
         raise ValueError(f"column {wrong[0]} has shape {arrays[wrong[0]].shape}, not one entry an event")

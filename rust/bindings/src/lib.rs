@@ -16,6 +16,7 @@ mod guard;
 mod guests;
 mod held;
 mod interpreter;
+mod numbers;
 mod numpy;
 mod plain_pickle;
 mod plan;

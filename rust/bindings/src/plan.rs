@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use allotment::plan::{self as core, Buffer, Effort, PlanError, PlanProgress};
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::interpreter::detach;
+use crate::numbers::Numbers;
 use crate::replay::Program;
 use crate::size::{number_argument, size_argument};
 
@@ -49,15 +49,15 @@ impl Plan {
     #[expect(clippy::needless_pass_by_value, reason = "arguments are converted by value")]
     fn new(
         py: Python<'_>,
-        size: PyBuffer<i64>,
-        start: PyBuffer<i64>,
-        end: PyBuffer<i64>,
-        offset: PyBuffer<i64>,
+        size: Numbers,
+        start: Numbers,
+        end: Numbers,
+        offset: Numbers,
         alignment: Option<&Bound<'_, PyAny>>,
         optimal: bool,
     ) -> PyResult<Self> {
         let alignment = alignment_argument(alignment)?;
-        let column = |name: &str, buffer: &PyBuffer<i64>| {
+        let column = |name: &str, buffer: &Numbers| {
             let numbers = buffer.to_vec(py)?.into_iter().enumerate();
             let numbers = numbers.map(|(index, number)| {
                 u64::try_from(number).map_err(|_| {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use allotment::replay::{self as core, Outcome, Progress, ReplayError, Search};
 use allotment::{Options, Policy, Stats};
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
 use crate::interpreter::detach;
+use crate::numbers::Numbers;
 use crate::pool::policy::policy_argument;
 use crate::report::stats::PoolStats;
 use crate::size::size_argument;
@@ -41,7 +41,7 @@ impl Program {
 impl Program {
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "arguments are converted by value")]
-    fn new(py: Python<'_>, op: PyBuffer<i64>, id: PyBuffer<i64>, size: PyBuffer<i64>) -> PyResult<Self> {
+    fn new(py: Python<'_>, op: Numbers, id: Numbers, size: Numbers) -> PyResult<Self> {
         let (ops, ids, sizes) = (op.to_vec(py)?, id.to_vec(py)?, size.to_vec(py)?);
         let program = detach(py, || core::Program::from_columns(&ops, &ids, &sizes));
         program.map(Self).map_err(|error| PyValueError::new_err(error.to_string()))
@@ -147,14 +147,14 @@ pub(crate) fn replay<'py>(
     policy: Option<&Bound<'_, PyAny>>,
     elastic: bool,
     page_size: Option<&Bound<'_, PyAny>>,
-    offsets: Option<PyBuffer<i64>>,
+    offsets: Option<Numbers>,
 ) -> PyResult<Bound<'py, Replay>> {
     let limit = size_argument(limit, "limit")?;
     let options = options(limit, growth, trim_on_oom, joined, policy)?;
     let options = with_pages(options, elastic, page_size)?;
     let gap = gap_argument(gap)?;
     let events = program.0.events().len();
-    let mut written = offsets.as_ref().map(|buffer| vec![0_i64; buffer.item_count()]);
+    let mut written = offsets.as_ref().map(|buffer| vec![0_i64; buffer.len()]);
     if written.as_ref().is_some_and(|written| written.len() != events) {
         return Err(PyValueError::new_err(format!(
             "offsets must have one number an event, that is {events}"
@@ -163,7 +163,7 @@ pub(crate) fn replay<'py>(
     let outcome = detach(py, || core::replay(&program.0, &options, gap, written.as_deref_mut()));
     let outcome = outcome.map_err(|error| replay_error(py, error))?;
     if let (Some(buffer), Some(written)) = (offsets, written) {
-        buffer.copy_from_slice(py, &written)?;
+        buffer.write(py, &written)?;
     }
     Replay::new(py, outcome, events)
 }

@@ -12,6 +12,7 @@ import pytest
 from allotment._core import PickledRows, PickledStacks, read_plain_pickle
 from allotment.trace import read_columns
 from support.child import run_program
+from support.interpreter import FREE_THREADED
 from support.traces.large_snapshots import Shape, write_snapshot
 from support.traces.snapshots import event, snapshot
 
@@ -107,7 +108,8 @@ before = peak()
 read_trace({str(path)!r})
 print(peak() - before)
 """)
-    assert 0 < int(run.stdout) < 4 * path.stat().st_size
+    # Objects are larger without a GIL.
+    assert 0 < int(run.stdout) < (4.5 if FREE_THREADED else 4) * path.stat().st_size
 
 
 def test_containers_of_all_lengths_come_back() -> None:

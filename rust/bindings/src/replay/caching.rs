@@ -1,11 +1,11 @@
 //! Replays of recorded programs in a model of PyTorch's caching allocator.
 
 use allotment::replay::{CachingOptions, CachingOutcome, replay_caching as replay};
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::interpreter::detach;
+use crate::numbers::Numbers;
 use crate::replay::Program;
 use crate::replay::result::ReplayResult;
 
@@ -62,7 +62,7 @@ pub(crate) fn replay_caching<'py>(
     py: Python<'py>,
     program: &Program,
     limit: u64,
-    stream: Option<PyBuffer<i64>>,
+    stream: Option<Numbers>,
     max_split_size: Option<u64>,
     roundup_divisions: u64,
     expandable_segments: bool,
