@@ -18,8 +18,8 @@ In the pool:
     arrays of the same thread, of ``asyncio`` tasks created in it, of ``asyncio.to_thread``; of
     ``copy_context().run(...)`` on any thread; of a thread pool with ``initializer=install, initargs=(pool,)``.
 Not in the pool:
-    arrays of a ``threading.Thread`` or a plain thread pool, unless Python lets threads inherit the context; of the
-    tasks of a Dask worker, even if a plugin of the worker called ``install``.
+    arrays of a ``threading.Thread`` or a plain thread pool, unless Python lets threads inherit the context, as 3.14
+    without a GIL does; of the tasks of a Dask worker, even if a plugin of the worker called ``install``.
 
 With ``process_wide=True`` the handler applies to every existing and future thread without a handler of its own; ``use``
 still overrides it. NumPy has no API for that: ``install`` replaces the functions in NumPy's default handler. This was

@@ -184,7 +184,7 @@ HOSTILE = {
     "much text": "x" * 10_000,
     "no UTF-8": "\udcff\udcfe",
     "lists in lists": '{"cluster":' + "[" * 1200 + "]" * 1200 + "}",
-    "objects in objects": '{"cluster":' * 15_000 + "1" + "}" * 15_000,
+    "objects in objects": '{"cluster":' * 100_000 + "1" + "}" * 100_000,
 }
 
 

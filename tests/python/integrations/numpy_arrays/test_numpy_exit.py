@@ -18,7 +18,7 @@ def hold(install):
     if install: pooled.install(pool)
     a = np.ones(1000)
     time.sleep(60)
-threading.Thread(target=hold, args=(SCOPED,), daemon=True).start()
+threading.Thread(target=contextvars.Context().run, args=(hold, SCOPED), daemon=True).start()
 time.sleep(0.05)
 """,
         0,
@@ -29,7 +29,7 @@ def churn(install):
     if install: pooled.install(pool)
     while True:
         a = [np.ones(1000) for _ in range(10)]
-threading.Thread(target=churn, args=(SCOPED,), daemon=True).start()
+threading.Thread(target=contextvars.Context().run, args=(churn, SCOPED), daemon=True).start()
 time.sleep(0.05)
 """,
         0,
@@ -94,7 +94,7 @@ def churn():
     while not stop.is_set():
         np.empty(1000)
 stop = threading.Event()
-thread = threading.Thread(target=churn)
+thread = threading.Thread(target=contextvars.Context().run, args=(churn,))
 thread.start()
 for _ in range(10):
     pid = os.fork()

@@ -120,7 +120,8 @@ PROGRAMS = {
         with pooled.use(inner):
             a = np.empty(1000)
             pooled_in_thread = []
-            t = threading.Thread(target=lambda: pooled_in_thread.append(np.empty(1000)))
+            make = lambda: pooled_in_thread.append(np.empty(1000))
+            t = threading.Thread(target=contextvars.Context().run, args=(make,))
             t.start(); t.join()
         assert inner.stats().num_live == 1 and pool.stats().num_live == 1
         pooled.install(inner)

@@ -126,6 +126,8 @@ ENDS = {
         pool.close()
     """,
     "in a forked child": """
+        import warnings
+        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads of OpenCL
         buffer, other = allocate(100), pooled.allocator(host, queue)(100)
         if (child := os.fork()) == 0:
             attempts = (lambda: allocate(100), lambda: pooled.allocator(host, queue), lambda: pooled.use(pool))

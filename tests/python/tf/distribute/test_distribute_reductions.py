@@ -7,6 +7,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.testing import runtime
+from support.interpreter import FREE_THREADED
 from support.tf.replicas import MEAN, MIB, SUM, ctx, in_use, own, pools, raised, rid
 
 ALGORITHMS = ["ReductionToOneDevice", "HierarchicalCopyAllReduce", "NcclAllReduce"]
@@ -55,6 +56,9 @@ def test_totals_and_means_are_numpys_and_the_same_on_each_device(algorithm: str,
         # Each holds a share of the total, a quarter here, and the result.
         ("NcclAllReduce", 1.25, 1.25),
     ],
+)
+@pytest.mark.skipif(
+    FREE_THREADED, reason="without a GIL what replicas made is freed later, and peaks are higher"
 )
 @runtime("4:64MiB")
 def test_a_reduction_takes_little_beside_the_values(algorithm: str, first: float, others: float) -> None:

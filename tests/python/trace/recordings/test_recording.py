@@ -184,9 +184,10 @@ def test_a_recording_that_nobody_ends_is_whole_when_the_interpreter_exits(tmp_pa
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_leaves_the_file_to_its_parent(tmp_path: Path) -> None:
     program = f"""
-import json
 import os
+import warnings
 from allotment import Pool
+warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside the thread of the recording
 pool = Pool("1MiB", source="address-space")
 recording = pool.record({str(tmp_path / "t")!r})
 pool.malloc(5)

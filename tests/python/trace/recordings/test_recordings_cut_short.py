@@ -132,7 +132,9 @@ FORKS = {
 @pytest.mark.parametrize("kind", FORKS)
 def test_a_forked_child_has_a_file_of_its_own(tmp_path: Path, last: tuple[str, ...], kind: str) -> None:
     program = (
-        "import os\nfrom allotment import Pool\n"
+        "import os, warnings\nfrom allotment import Pool\n"
+        # A fork beside the thread of the recording.
+        "warnings.simplefilter('ignore', DeprecationWarning)\n"
         "pool = Pool('1MiB', source='address-space', name='parent')\npool.malloc(5)\n"
         "def child():\n"
         "    own = Pool('1MiB', source='address-space', name='child')\n"
