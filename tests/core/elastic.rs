@@ -160,12 +160,30 @@ fn without_growth_a_pool_takes_what_the_source_has() {
     let options = Options::new(64 * page).growth(false).elastic(true).page_size(page);
     let pool = Pool::new(source, options).expect("valid");
     pool.allocate(1).expect("a page");
-    // As regions do: of 64, 57, 51, 45, 40, 36, 32, 28, 25, 22 and 19 pages the source has the last.
-    assert_eq!(pages.bytes(), 19 * page);
-    pool.allocate(19 * page).expect("the rest");
     assert_eq!(pages.bytes(), 20 * page);
+    pool.allocate(19 * page).expect("the rest");
     assert!(pool.allocate(page).is_err());
     pool.check().expect("sound");
+}
+
+#[test]
+fn without_growth_a_refused_request_keeps_nothing() {
+    let page = 64 << 10;
+    let (source, pages) = CheckedPages::new(Capped::new(AddressSpace::new(0), Cap::new(20 * page)), page);
+    let options = Options::new(64 * page).growth(false).elastic(true).page_size(page);
+    let pool = Pool::new(source, options).expect("valid");
+    assert!(pool.allocate(30 * page).is_err());
+    assert_eq!(pages.bytes(), 0);
+    // A source that does not say what it has is asked for fewer and fewer pages.
+    let failing = FailingPages::new(AddressSpace::new(0), move |made, _, span| {
+        (made == PageCall::Commit && span.bytes > 20 * page).then_some(ReserveError::Declined)
+    });
+    let (source, pages) = CheckedPages::new(failing, page);
+    let options = Options::new(64 * page).growth(false).elastic(true).page_size(page);
+    let pool = Pool::new(source, options).expect("valid");
+    pool.allocate(1).expect("a page");
+    // Of 64, 57, 51, 45, 40, 36, 32, 28, 25, 22 and 19 pages the source grants the last.
+    assert_eq!(pages.bytes(), 19 * page);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Random programs over sources of pages: see `tests/support/page_programs.rs`.
 
 use allotment::source::{AddressSpace, Cap, Capped, DescendingAddresses, Log, Recording, RegionSource};
+use allotment::{Options, PausedContent, Pool};
 
 #[path = "../support/numbers.rs"]
 #[allow(dead_code)]
@@ -49,4 +50,15 @@ fn memory_that_is_freed_by_recycling_can_be_committed_again() {
         let (_, recycled) = play(source, expected, seed);
         assert!(recycled > 10, "{recycled} times");
     }
+}
+
+#[test]
+fn a_pool_that_resumes_recycles_what_its_pause_decommitted() {
+    let source = FreedByRecycling::new(AddressSpace::new(0), 8 * PAGE);
+    let options = Options::new(8 * PAGE).elastic(true).page_size(PAGE);
+    let pool = Pool::new(source, options).expect("valid");
+    pool.allocate(5 * PAGE).expect("room");
+    pool.pause(PausedContent::Discard).expect("pausable");
+    assert_eq!(pool.resume().expect("eight pages"), 5 * PAGE);
+    pool.check().expect("sound");
 }

@@ -198,6 +198,11 @@ def replay_command(
     from allotment.cli.replay import Outputs, replay_files
     from allotment.trace import Search
 
+    if (compare or sweep) and any(map(is_given, ("limit", "growth", "policy", "elastic", "page_size"))):
+        raise click.UsageError(
+            "'--compare' and '--sweep' choose '--limit', '--growth', '--policy', '--elastic' and '--page-size' "
+            "themselves"
+        )
     check_pages(options, has_limit=not min_limit)
     if granularity is not None and not min_limit:
         raise click.UsageError("'--granularity' is of '--min-limit'")
@@ -213,11 +218,6 @@ def replay_command(
             raise click.UsageError(
                 "'--compare' and '--sweep' exclude each other, '--min-limit', '--round-sizes', '--offsets', "
                 "'--timeline', '--html', '--png' and '--export'"
-            )
-        if any(map(is_given, ("limit", "growth", "policy", "elastic"))):
-            raise click.UsageError(
-                "'--compare' and '--sweep' choose '--limit', '--growth', '--policy', '--elastic' and '--page-size' "
-                "themselves"
             )
         from allotment.cli.what_if import compare_traces, sweep_traces
 

@@ -96,10 +96,10 @@ def check_pages(options: "ReplayOptions", *, has_limit: bool = True) -> None:
         if options.page_size is not None:
             raise click.UsageError("'--page-size' is of '--elastic'")
         return
-    if options.gap or options.joined is not None or is_given("policy"):
+    if options.gap or options.joined is not None or is_given("policy") or is_given("trim_on_oom"):
         raise click.UsageError(
-            "'--gap', '--joined', '--apart' and '--policy' have no effect with '--elastic', which keeps ranges "
-            "of addresses apart and splits off every remainder"
+            "'--gap', '--joined', '--apart', '--policy' and '--trim-on-oom' have no effect with '--elastic', which "
+            "keeps ranges of addresses apart, splits off every remainder and takes every free page"
         )
     pages = options.page_bytes
     if pages.bit_count() != 1 or pages > _MAX_PAGE_SIZE:

@@ -104,7 +104,7 @@ mod streams;
 /// In a forked child, each call on a pool of the parent raises ``RuntimeError``, except for the end of a ``with``
 /// block, which does nothing. Memory that the parent had written stays readable. A source that requests memory of
 /// its own pool which only the source could grant, and a grant that cannot be a region, are a ``RuntimeError``,
-/// too. What a source raises, or an answer of another type than ``reserve`` has, is the cause of an
+/// too. An exception of a source, or an answer of another type than ``reserve`` has, is the cause of an
 /// ``OutOfMemoryError``.
 ///
 /// In guard mode each request takes at least 512 bytes more, for a red zone on both sides. Damage raises

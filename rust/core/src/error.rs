@@ -354,7 +354,7 @@ pub enum LimitError {
     BelowReserved {
         /// The limit passed, in bytes.
         limit: u64,
-        /// Bytes of the regions that would remain.
+        /// Bytes of the regions that would remain; in a paused pool, those that it has after a resume.
         reserved: u64,
         /// Whether a trim was requested and does not suffice.
         after_trim: bool,
@@ -368,7 +368,7 @@ pub enum LimitError {
     SourceFailed {
         /// The limit passed, in bytes.
         limit: u64,
-        /// Bytes of the pages that have memory still.
+        /// Bytes of the pages that have memory still, or have it after a resume.
         reserved: u64,
         /// The first failure, as the source raised it.
         failure: SourceFailure,

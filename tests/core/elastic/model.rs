@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use allotment::source::{CheckedPages, CommittedPages, Grant, RegionSource};
 use allotment::{
-    Action, AllocError, GRANULE, LimitError, Options, OutOfMemory, Pool, Request, ResizeError, TrimError,
-    Verdict,
+    Action, AllocError, GRANULE, LimitError, Options, OutOfMemory, PauseError, Pool, Request, ResizeError,
+    TrimError, Verdict,
 };
 
 use crate::numbers::Numbers;
@@ -366,17 +366,31 @@ impl Run {
         self.resume();
     }
 
-    fn resume(&self) {
+    fn resume(&mut self) {
         for _ in 0..3 {
             match self.pool.resume() {
                 Ok(_) => return,
+                Err(PauseError::AddressesLost) => return self.resume_empty(),
                 Err(error) => assert!(self.setup.fails, "{error}"),
             }
             self.pool.check().expect("still paused");
         }
         self.may_fail.store(false, Ordering::Relaxed);
-        self.pool.resume().expect("nothing fails now");
+        match self.pool.resume() {
+            Ok(_) => {}
+            Err(PauseError::AddressesLost) => self.resume_empty(),
+            Err(other) => panic!("nothing fails now: {other}"),
+        }
         self.may_fail.store(true, Ordering::Relaxed);
+    }
+
+    /// Frees all allocations of a paused pool, so that no page needs an address that the source lost, and resumes it.
+    fn resume_empty(&mut self) {
+        assert!(self.setup.loses);
+        for (address, _) in std::mem::take(&mut self.live) {
+            self.pool.free(address).expect("a free is taken");
+        }
+        self.pool.resume().expect("no page is wanted");
     }
 
     fn check(&self, step: u64) {

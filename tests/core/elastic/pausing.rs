@@ -164,6 +164,7 @@ fn pages_that_the_source_keeps_of_a_paused_pool_count_under_its_limit() {
     let error = pool.set_limit(4 * PAGE, true, "a test").expect_err("two pages stay");
     assert!(matches!(error, LimitError::SourceFailed { reserved, .. } if reserved == 5 * PAGE), "{error}");
     fails.store(false, Ordering::Relaxed);
+    assert!(pool.is_paused().expect("usable"));
     assert_eq!(pool.set_limit(4 * PAGE, true, "a test").expect("a trim helps"), 2 * PAGE);
     assert_eq!(pool.resume().expect("resumable"), 3 * PAGE);
     assert_eq!((pages.bytes(), pool.stats().expect("usable").reserved), (3 * PAGE, 3 * PAGE));

@@ -279,19 +279,24 @@ def test_times_and_limits_that_make_no_sense_are_named(tmp_path: Path) -> None:
         (["--seconds", "5"], "'--seconds' is of '--min-limit' and '--compare'"),
         (
             ["--elastic", "--gap", "256"],
-            "'--gap', '--joined', '--apart' and '--policy' have no effect with '--elastic'",
+            "'--gap', '--joined', '--apart', '--policy' and '--trim-on-oom' have no effect with '--elastic'",
         ),
-        (["--elastic", "--policy", "tight"], "'--policy' have no effect with '--elastic'"),
+        (
+            ["--elastic", "--policy", "tight"],
+            "'--policy' and '--trim-on-oom' have no effect with '--elastic'",
+        ),
         (["--compare", "--elastic"], "'--compare' and '--sweep' choose '--limit', '--growth', '--policy'"),
+        (["--elastic", "--trim-on-oom"], "'--policy' and '--trim-on-oom' have no effect with '--elastic'"),
+        (["--compare", "--page-size", "4KiB"], "'--compare' and '--sweep' choose '--limit'"),
         (["--compare", "--limit", "64GiB"], "'--compare' and '--sweep' choose '--limit'"),
         (["--sweep", "--no-growth"], "'--compare' and '--sweep' choose '--limit'"),
         (
             ["--elastic", "--apart"],
-            "'--gap', '--joined', '--apart' and '--policy' have no effect with '--elastic'",
+            "'--gap', '--joined', '--apart', '--policy' and '--trim-on-oom' have no effect with '--elastic'",
         ),
         (
             ["--elastic", "--joined", "--min-limit"],
-            "'--gap', '--joined', '--apart' and '--policy' have no effect",
+            "'--gap', '--joined', '--apart', '--policy' and '--trim-on-oom' have no effect",
         ),
     ],
 )

@@ -49,7 +49,8 @@ impl Pool {
     /// Turn growth on or off for later regions.
     ///
     /// Args:
-    ///     growth: Without growth the next region has all that the limit leaves.
+    ///     growth: Without growth the next region has all that the limit leaves. An elastic pool without growth takes
+    ///         the memory of its limit at its first request; later it has no effect there.
     #[pyo3(signature = (growth))]
     fn set_growth(&self, py: Python<'_>, growth: bool) -> PyResult<()> {
         detach(py, || self.core.set_growth(growth)).map_err(|error| error.into_py_err(py))

@@ -38,7 +38,7 @@ impl Pool {
                 Planned::Addresses(wanted, least) => {
                     drop(state);
                     // A new range serves the request. If it does not, another one would not either.
-                    if has_range || !self.reserve_addresses(source, wanted, least)? {
+                    if has_range || !self.reserve_addresses(source, request, wanted, least)? {
                         source_refused = true;
                         break;
                     }
@@ -117,11 +117,12 @@ impl Pool {
         Ok(AllocError::SourceFailed { failure, refused })
     }
 
-    /// Reserves a range of addresses; without growth also the memory of the whole limit, at the first request. Returns
-    /// false if the source declined every size.
+    /// Reserves a range of addresses; without growth also the memory of the whole limit, at the first request, or as much
+    /// of it as the source has, if that serves the request. Returns false if the source declined every size.
     fn reserve_addresses(
         &self,
         source: &mut Source<'_>,
+        request: ChunkRequest,
         wanted: u64,
         least: u64,
     ) -> Result<bool, AllocError> {
@@ -143,10 +144,7 @@ impl Pool {
                     self.lock_state()?.addresses_declined = true;
                     return Ok(false);
                 }
-                Err(ReserveError::Failed(failure)) => {
-                    let request = ChunkRequest::for_chunk(least, least);
-                    return Err(self.source_failed(request, failure)?);
-                }
+                Err(ReserveError::Failed(failure)) => return Err(self.source_failed(request, failure)?),
             }
         };
         if let Some(fault) = self.with_state(|state| state.allocator.range_fault(range, least))? {
@@ -156,7 +154,10 @@ impl Pool {
             }
             return Err(AllocError::BadGrant { grant: range, fault });
         }
-        match commit_first(pages, range, page_size, at_once.min(range.bytes / page_size)) {
+        // What the source surely lacks it is not asked for.
+        let has = self.gauge.as_ref().map_or(u64::MAX, |gauge| gauge.headroom().maximum);
+        let most = at_once.min(range.bytes.min(has) / page_size);
+        match commit_first(pages, range, page_size, most, request.rounded().div_ceil(page_size)) {
             Ok(committed) => {
                 let mut state = self.lock_state()?;
                 // A source that declined more has no more for another range.
@@ -165,7 +166,6 @@ impl Pool {
             }
             Err(failure) => {
                 pages.release_addresses(range);
-                let request = ChunkRequest::for_chunk(least, least);
                 return Err(self.source_failed(request, failure)?);
             }
         }
@@ -250,22 +250,23 @@ impl Pool {
     }
 }
 
-/// Commits `count` pages at the start of a range, or as many as the source grants of fewer and fewer. Returns their
-/// number, 0 if it declined all of them.
+/// Commits `count` pages at the start of a range, or as many as the source grants of fewer and fewer, but not fewer than
+/// `least`. Returns their number, 0 if it declined all of them.
 fn commit_first(
     pages: &mut dyn PageSource,
     range: Grant,
     page_size: u64,
     mut count: u64,
+    least: u64,
 ) -> Result<u64, SourceFailure> {
-    while count > 0 {
+    while count >= least.max(1) {
         match pages.commit(Grant { bytes: count * page_size, ..range }) {
-            Ok(()) => break,
+            Ok(()) => return Ok(count),
             Err(ReserveError::Declined) => count = fewer_pages(count),
             Err(ReserveError::Failed(failure)) => return Err(failure),
         }
     }
-    Ok(count)
+    Ok(0)
 }
 
 /// Returns the source's pages: an elastic pool has a source with pages.

@@ -24,7 +24,7 @@ impl Pool {
 
     /// Changes the limit in bytes; returns the bytes released for it. `set_by` appears in reports.
     ///
-    /// The limit cannot be lower than the reserved bytes, or than those that a paused pool takes when it resumes. With
+    /// The limit cannot be lower than the reserved bytes; of a paused pool, than those that it has after a resume. With
     /// `trim`, wholly free regions are released first if that is enough.
     ///
     /// # Errors
@@ -91,7 +91,8 @@ impl Pool {
         })?
     }
 
-    /// Turns growth on or off for later regions. Without growth the next region takes all that the limit leaves.
+    /// Turns growth on or off for later regions. Without growth the next region takes all that the limit leaves. An
+    /// elastic pool without growth takes the memory of its limit at its first request; later it has no effect there.
     ///
     /// # Errors
     /// If the pool's own source calls it, or in a forked child.

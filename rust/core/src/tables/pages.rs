@@ -145,10 +145,9 @@ impl Committed<'_> {
     }
 
     /// Adds pages without memory to those that have some.
-    pub(crate) fn add(&mut self, whole: PageSpan, span: PageSpan) {
-        let mut spans: Vec<_> = self.spans(whole).collect();
-        let place = spans.partition_point(|other| other.first < span.first);
-        spans.insert(place, span);
+    pub(crate) fn add(&mut self, whole: PageSpan, added: &[PageSpan]) {
+        let mut spans: Vec<_> = self.spans(whole).chain(added.iter().copied()).collect();
+        spans.sort_unstable();
         *self = Self::of(whole, spans);
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::TryReserveError;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -201,7 +201,8 @@ impl Pool {
     /// nothing if the pool is not paused.
     ///
     /// # Errors
-    /// If the source has too little memory, or a step fails; the pool stays paused then, and keeps the content.
+    /// If the source has too little memory, or a step fails; the pool stays paused then, and keeps the content. After
+    /// [`PauseError::AddressesLost`] no later call succeeds before the allocations there are freed.
     pub fn resume(&self) -> Result<u64, PauseError> {
         let resume = || self.with_source(|source| self.resume_with(source))?;
         match resume() {
@@ -215,11 +216,23 @@ impl Pool {
         let Some(mut paused) = state.paused.take() else { return Ok(0) };
         let touched = state.allocator.touched_pages();
         let shift = state.allocator.page_shift();
+        let ranges: Vec<Grant> = state.allocator.regions.iter().map(|region| region.span).collect();
+        let (wanted, free) = (difference(&touched, &paused.kept), difference(&paused.kept, &touched));
+        if wanted.iter().any(|pages| state.allocator.is_lost(pages.addresses(shift).address)) {
+            state.paused = Some(paused);
+            return Err(PauseError::AddressesLost);
+        }
         drop(state);
         let kept = mem::take(&mut paused.kept);
-        let wanted = difference(&touched, &kept);
         let mut memory = Memory::new(source, shift, kept);
-        let result = memory.commit(&wanted).and_then(|()| {
+        let mut lost = None;
+        let mut commit = || match memory.commit(&wanted) {
+            Err(PauseError::NoMemory { .. }) if memory.free_more(&free, &ranges, &mut lost)? => {
+                memory.commit(&wanted)
+            }
+            other => other,
+        };
+        let result = commit().and_then(|()| {
             paused.load(&mut memory, &touched).inspect_err(|_| {
                 let _ = memory.decommit(&wanted);
             })
@@ -227,6 +240,9 @@ impl Pool {
         let Memory { committed, received, .. } = memory;
         let mut state = self.lock_state()?;
         state.allocator.recount(count(&committed), received);
+        if let Some(range) = lost {
+            state.allocator.lose(range);
+        }
         if let Err(error) = result {
             paused.kept = committed;
             state.paused = Some(paused);
@@ -246,7 +262,7 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn is_paused(&self) -> Result<bool, Unusable> {
-        self.with_state(|state| state.paused.is_some())
+        self.with_state(|state| state.allocator.is_paused())
     }
 }
 
@@ -318,6 +334,29 @@ impl<'a> Memory<'a> {
         Ok(())
     }
 
+    /// Gives the memory of free pages to the source, and lets it make free what it could; returns whether a commit may
+    /// succeed now.
+    ///
+    /// # Errors
+    /// If the source lost the addresses of a range, which is noted in `lost`.
+    fn free_more(
+        &mut self,
+        free: &[PageSpan],
+        ranges: &[Grant],
+        lost: &mut Option<Grant>,
+    ) -> Result<bool, PauseError> {
+        let before = count(&self.committed);
+        let _ = self.decommit(free);
+        let mut helps = count(&self.committed) < before;
+        for &range in ranges {
+            helps |= self.pages.recycle(range).map_err(|failure| {
+                *lost = Some(range);
+                PauseError::SourceFailed(failure)
+            })?;
+        }
+        Ok(helps)
+    }
+
     /// Decommits all spans as far as the source takes them back; returns the first failure.
     fn decommit(&mut self, spans: &[PageSpan]) -> Result<(), PauseError> {
         let mut result = Ok(());
@@ -347,20 +386,21 @@ fn content_error(verb: &'static str) -> impl Fn(io::Error) -> PauseError {
     move |error| PauseError::Content { verb, error: error.into() }
 }
 
-/// Returns a buffer of zeros, without an end of the process if there is no memory for it.
-fn zeros(length: usize) -> Result<Vec<u8>, TryReserveError> {
+/// Returns a buffer for one block, without an end of the process if there is no memory for it.
+fn new_buffer(verb: &'static str) -> Result<Vec<u8>, PauseError> {
     let mut buffer = Vec::new();
-    buffer.try_reserve_exact(length)?;
-    buffer.resize(length, 0);
-    Ok(buffer)
+    let reserved = buffer.try_reserve_exact(usize::try_from(BLOCK).unwrap_or(usize::MAX));
+    reserved.map(|()| buffer).map_err(|_| content_error(verb)(ErrorKind::OutOfMemory.into()))
+}
+
+fn copy_of(content: &[u8]) -> Result<Vec<u8>, TryReserveError> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(content.len())?;
+    copy.extend_from_slice(content);
+    Ok(copy)
 }
 
 impl Paused {
-    fn no_memory(&self, shift: u32) -> impl Fn(TryReserveError) -> PauseError + use<> {
-        let bytes = count(&self.saved) << shift;
-        move |_| PauseError::NoMemoryForContent { bytes }
-    }
-
     /// Copies the content of the pages.
     fn save(&mut self, memory: &mut Memory<'_>) -> Result<(), PauseError> {
         if let PausedContent::File(file) = &mut self.content {
@@ -372,11 +412,13 @@ impl Paused {
         if matches!(self.content, PausedContent::Discard) {
             return Ok(());
         }
-        let no_memory = self.no_memory(memory.shift);
+        // The content may be more than the process has memory for.
+        let bytes = count(&self.saved) << memory.shift;
+        let no_memory = |_| PauseError::NoMemoryForContent { bytes };
+        let mut buffer = new_buffer("saved")?;
         for block in self.saved.iter().flat_map(|span| blocks_of(span.addresses(memory.shift))) {
-            // The content may be more than the process has memory for.
-            self.blocks.try_reserve(1).map_err(&no_memory)?;
-            let mut buffer = zeros(length_of(block)).map_err(&no_memory)?;
+            self.blocks.try_reserve(1).map_err(no_memory)?;
+            buffer.resize(length_of(block), 0);
             memory.pages.read(block.address, &mut buffer).map_err(PauseError::SourceFailed)?;
             self.blocks.push(match &mut self.content {
                 _ if is_zero(&buffer) => Block::Zeros,
@@ -384,7 +426,7 @@ impl Paused {
                     file.write_all(&buffer).map_err(content_error("saved"))?;
                     Block::InFile
                 }
-                _ => Block::InMemory(buffer),
+                _ => Block::InMemory(copy_of(&buffer).map_err(no_memory)?),
             });
         }
         Ok(())
@@ -402,21 +444,21 @@ impl Paused {
             return Ok(());
         }
         let commits_zeros = memory.pages.commits_zeros();
-        let no_memory = self.no_memory(memory.shift);
+        let mut buffer = new_buffer("read back")?;
         let spans = self.saved.iter().flat_map(|span| blocks_of(span.addresses(memory.shift)));
         for (span, block) in spans.zip(&self.blocks) {
-            let mut buffer;
             let content = match (block, &mut self.content) {
                 // Pages that kept their memory have kept these zeros, too.
                 (Block::Zeros, _) if commits_zeros => continue,
                 (Block::InMemory(content), _) => content,
                 (Block::InFile, PausedContent::File(file)) => {
-                    buffer = zeros(length_of(span)).map_err(&no_memory)?;
+                    buffer.resize(length_of(span), 0);
                     file.read_exact(&mut buffer).map_err(content_error("read back"))?;
                     &buffer
                 }
                 _ => {
-                    buffer = zeros(length_of(span)).map_err(&no_memory)?;
+                    buffer.clear();
+                    buffer.resize(length_of(span), 0);
                     &buffer
                 }
             };

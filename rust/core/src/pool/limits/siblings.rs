@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::super::advise::ExternalMemory;
+use super::super::state::State;
 use super::super::{AllocationAttempt, Pool, release_regions};
 use crate::error::{TrimError, Unusable};
 use crate::fork;
@@ -13,8 +14,9 @@ use crate::tables::ChunkRequest;
 /// The pools over sources that share one memory, such as a [`Cap`](crate::source::Cap).
 ///
 /// Before a joined pool refuses a request that its source declined, the others release wholly free regions, the
-/// largest first, until the request is served; so they do for a paused pool that resumes. Pools with [`Options::trim_on_oom`](super::super::Options) off keep theirs;
-/// the refusal's advice names them. A forked child shares nothing, as pools do not survive a fork.
+/// largest first, until the request is served; so they do for a paused pool that resumes. Pools with
+/// [`Options::trim_on_oom`](super::super::Options) off keep theirs; the refusal's advice names them. A forked child
+/// shares nothing, as pools do not survive a fork.
 #[derive(Debug)]
 pub struct Siblings {
     pools: Mutex<Vec<Weak<Pool>>>,
@@ -128,6 +130,10 @@ impl Pool {
 
     /// Returns the bytes of regions without an allocation.
     pub(in crate::pool) fn idle_bytes(&self) -> u64 {
-        self.with_settled_state(|state| state.allocator.idle_bytes()).unwrap_or(0)
+        let idle = |state: &mut State| {
+            let paused = state.paused.is_some();
+            if paused { state.held_and_releasable().1 } else { state.allocator.idle_bytes() }
+        };
+        self.with_settled_state(idle).unwrap_or(0)
     }
 }

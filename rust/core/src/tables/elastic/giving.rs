@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use core::ops::Range;
 
 use super::super::Tables;
 use super::super::pages::{Committed, PageSpan, count};
@@ -58,27 +59,27 @@ impl Tables {
     pub(crate) fn return_free_pages(&mut self, mut spans: Vec<PageSpan>) {
         spans.sort_unstable();
         let shift = self.pages().shift;
-        let mut found = Vec::with_capacity(spans.len());
+        let mut found: Vec<(Handle, Range<usize>)> = Vec::new();
         for region in self.regions.iter() {
-            let from = spans.partition_point(|span| span.addresses(shift).address < region.span.address);
-            let mut rest = &spans[from..];
+            let mut at = spans.partition_point(|span| span.addresses(shift).address < region.span.address);
             for (handle, chunk) in self.chunks.run(region.first) {
-                while let Some((&first, others)) = rest.split_first()
-                    && first.addresses(shift).address < chunk.end()
-                {
-                    debug_assert!(chunk.is_free(), "pages without memory are in no chunk in use");
-                    found.push((handle, first));
-                    rest = others;
+                let first = at;
+                while spans.get(at).is_some_and(|span| span.addresses(shift).address < chunk.end()) {
+                    at += 1;
                 }
-                if rest.is_empty() {
+                if first < at {
+                    debug_assert!(chunk.is_free(), "pages without memory are in no chunk in use");
+                    found.push((handle, first..at));
+                }
+                if at == spans.len() {
                     break;
                 }
             }
         }
-        for (handle, span) in found {
+        for (handle, added) in found {
             let chunk = *self.chunks.get(handle);
             let mut hole = self.pages_mut().take(handle, &chunk);
-            hole.committed.add(hole.whole, span);
+            hole.committed.add(hole.whole, &spans[added]);
             self.mark(hole);
         }
     }

@@ -83,7 +83,7 @@ impl Tables {
     }
 
     /// Returns whether the source lost the addresses of a hole.
-    pub(super) fn is_lost(&self, address: u64) -> bool {
+    pub(crate) fn is_lost(&self, address: u64) -> bool {
         self.pages().lost.iter().any(|lost| lost.address <= address && address < lost.end())
     }
 
