@@ -108,6 +108,24 @@ fn a_free_wakes_a_waiting_thread() {
     });
 }
 
+/// The thread that frees asks again at once: it lets the waiting one go first, and both are served.
+#[test]
+fn a_thread_that_frees_and_asks_again_waits_for_its_turn() {
+    model(2, || {
+        let (pool, _) = pool(Options::new(GRANULE).growth(false).wait(Duration::from_secs(3600)));
+        let held = pool.allocate(1).expect("room");
+        let other = spawn(&pool, |pool| {
+            let held = pool.allocate(1).expect("it waits");
+            pool.free(held.address).expect("a live allocation");
+        });
+        pool.free(held.address).expect("it is ours");
+        let held = pool.allocate(1).expect("it waits for its turn");
+        pool.free(held.address).expect("it is ours");
+        other.join().expect("no panic");
+        is_empty_and_sound(&pool);
+    });
+}
+
 #[test]
 fn a_closed_pool_gives_every_region_back_once() {
     model(2, || {

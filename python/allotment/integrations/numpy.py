@@ -165,7 +165,8 @@ class use:  # noqa: N801 - reads as a statement
     """Context manager that puts the data of the NumPy arrays created in its block into a pool. Blocks nest.
 
     A ``MemoryError`` of NumPy's that leaves the block gets the pool's report as a note. A block that ends in another
-    context than it began in, as a generator's may, changes nothing there.
+    context than it began in, as that of a generator may which one thread starts and another ends, changes nothing
+    there, and the first context stays in the pool: end such a generator where it was started.
 
     Args:
         pool_or_device: A pool, a logical device or its name, as for ``install``.

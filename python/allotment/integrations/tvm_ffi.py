@@ -64,7 +64,8 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
 class use:  # noqa: N801 - reads as a statement
     """Context manager that puts the tensors that functions of tvm-ffi create in its block into a pool. Blocks nest.
 
-    The block applies to its thread. One that ends in another thread than it began in changes nothing there.
+    The block applies to its thread. One that ends in another thread than it began in changes nothing there, and the
+    first thread stays in the pool.
 
     Args:
         pool_or_device: A pool, a logical device or its name, as for ``install``.

@@ -43,6 +43,9 @@ pub struct Options {
     /// Whether a region that starts where another ends is joined to it. Defaults to the source's answer.
     pub joins_regions: Option<bool>,
     /// How long a refused request waits for another thread's free, at most [`MAX_WAIT`]. Zero by default.
+    ///
+    /// What is freed goes to the request that has waited longest and fits. A request that comes later lets it go first,
+    /// for 20 ms at most, and gets what does not fit it: a large request waits until so much is free in one piece.
     pub wait: Duration,
     /// Under TensorFlow's policy: split off remainders from this fraction of the limit on. The default 0 means from
     /// 128 MiB on.
@@ -143,7 +146,8 @@ impl Options {
         self
     }
 
-    /// Sets how long a refused request waits for another thread's free, at most [`MAX_WAIT`]. Zero by default.
+    /// Sets how long a refused request waits for another thread's free, at most [`MAX_WAIT`]. Zero by default. See
+    /// [`Options::wait`](field@Self::wait) for the order of those that wait.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
         self

@@ -82,6 +82,8 @@ pub struct Pool {
     deferred: DeferredQueue<Deferred>,
     /// Notified when memory was freed and a thread waits for that.
     freed: EventCount,
+    /// Notified when a waiting request was served, or refused again.
+    tried: EventCount,
     /// Reports how much the source could grant.
     gauge: Option<Arc<dyn Gauge>>,
     /// The page sizes of the source.
@@ -137,6 +139,7 @@ impl Pool {
             source_lock: SourceLock::new(Box::new(source)),
             deferred,
             freed: EventCount::new(),
+            tried: EventCount::new(),
             fork_generation: fork::generation(),
             number,
             is_trimmed_when_idle: AtomicBool::new(false),
@@ -222,6 +225,7 @@ const STATE_IS_SOUND: &str = "the pool's tables are sound: no thread panicked wh
 impl Drop for Pool {
     fn drop(&mut self) {
         self.stop_trimming_when_idle();
+        self.state.forget_owner();
         // A forked child owns none of the regions; after a panic under the lock the tables may be inconsistent.
         if !self.state.is_poisoned() {
             let _ = self.trim();

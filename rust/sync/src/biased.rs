@@ -184,6 +184,12 @@ impl BiasedLock {
         self.acquisitions.unbiased.store(true, Ordering::Relaxed);
     }
 
+    /// Takes the lock from its owner, which no other thread can be inside of.
+    pub(crate) fn forget_owner(&mut self) {
+        self.owner.store(null_mut(), Ordering::Relaxed);
+        self.revoked.store(null_mut(), Ordering::Relaxed);
+    }
+
     /// Takes the lock from its owner. The caller must not hold the lock.
     #[cold]
     pub(crate) fn remove_owner(&self) {

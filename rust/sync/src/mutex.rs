@@ -33,8 +33,8 @@ impl<T> RefUnwindSafe for Mutex<T> {}
 pub enum LockError {
     /// A thread panicked while it held the lock; the value may be inconsistent.
     Poisoned,
-    /// The system has forbidden the system call `membarrier` since the process used it first, and the thread that owns
-    /// the lock does not use it: nothing tells whether that thread is in the critical section.
+    /// The system has forbidden the system call `membarrier` since the mutex was made, and the thread that owns the
+    /// lock does not use it: nothing tells whether that thread is in the critical section.
     BarrierForbidden,
 }
 
@@ -70,6 +70,11 @@ impl<T> Mutex<T> {
         let mutex = Self::new(value);
         mutex.lock.forbid_owners();
         mutex
+    }
+
+    /// Takes the mutex from the thread that owns it, without a barrier.
+    pub fn forget_owner(&mut self) {
+        self.lock.forget_owner();
     }
 
     /// Waits for the lock and takes it. Deadlocks if the calling thread holds it.

@@ -1,9 +1,14 @@
 //! Waiting for memory.
+//!
+//! Longer than 300 lines: every reason that ends a wait, and the order of those that wait.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use allotment::bindings::PoolForBindings as _;
 use allotment::source::AddressSpace;
 use allotment::{AllocError, Allocation, Options, Pool, Request, Unusable, Verdict};
 
@@ -197,4 +202,103 @@ fn the_retry_callback_runs_without_a_lock() {
         })
     });
     assert_eq!(served.expect("served").address, first.address);
+}
+
+/// The thread that frees would take the memory again before another one wakes.
+#[test]
+fn threads_that_wait_for_the_same_memory_take_turns() {
+    for caches in [false, true] {
+        let options = Options::new(LIMIT).growth(false).thread_caches(caches).wait(FOREVER);
+        let pool = Arc::new(Pool::new(AddressSpace::new(0), options).expect("options in range"));
+        let served = ends(move || {
+            let (left, start) = (AtomicI64::new(400), Barrier::new(8));
+            thread::scope(|scope| {
+                let work = || {
+                    start.wait();
+                    let mut served = 0;
+                    while left.fetch_sub(1, Ordering::Relaxed) > 0 {
+                        let held = pool.allocate(LIMIT / 4 * 3).expect("served in its turn");
+                        thread::sleep(Duration::from_micros(20));
+                        pool.free_allocation(&held).expect("live");
+                        served += 1;
+                    }
+                    served
+                };
+                let threads: Vec<_> = (0..8).map(|_| scope.spawn(work)).collect();
+                threads.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<u64>>()
+            })
+        });
+        let mean = served.iter().sum::<u64>() / 8;
+        assert!(served.iter().all(|&number| number >= mean / 2), "{served:?} with caches: {caches}");
+    }
+}
+
+/// Memory that is offered to a request of a thread that does something else is for all soon.
+#[test]
+fn a_request_passes_an_older_one_that_does_not_come() {
+    let (pool, [first, ..]) = full_pool(FOREVER);
+    ends(move || {
+        let (offered, is_offered) = channel();
+        let (ends, may_end) = channel();
+        thread::scope(|scope| {
+            let pool = &pool;
+            scope.spawn(move || {
+                let mut wait = pool.memory_wait();
+                let served = pool.allocate_with_retry(MIB, |refused| {
+                    let retries = wait.should_retry(refused, || false);
+                    offered.send(()).expect("the test waits for it");
+                    may_end.recv().expect("the test ends it");
+                    retries
+                });
+                assert_eq!(served.expect("freed again").address, first.address);
+            });
+            while pool.is_fast_path_open() {
+                thread::yield_now();
+            }
+            pool.free_allocation(&first).expect("live");
+            is_offered.recv().expect("the free wakes it");
+            assert_eq!(pool.try_allocate(MIB).expect("usable"), None, "an older request could have it");
+            let start = Instant::now();
+            let passing = pool.allocate(MIB).expect("no other thread takes it");
+            assert!(start.elapsed() < FOREVER / 4);
+            pool.free_allocation(&passing).expect("live");
+            // Nothing is offered to it until it is refused again.
+            let passing = pool.try_allocate(MIB).expect("usable").expect("for all now");
+            pool.free_allocation(&passing).expect("live");
+            ends.send(()).expect("it waits for this");
+        });
+    });
+}
+
+/// Free memory is not what it lacks.
+#[test]
+fn a_request_that_waits_for_a_scope_s_limit_holds_no_other_up() {
+    let (pool, [first, mut second, ..]) = full_pool(FOREVER);
+    pool.free_allocation(&first).expect("live");
+    ends(move || {
+        let (asleep, is_asleep) = channel();
+        let stops = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let scope = pool.open_scope("small", Some(KIB), false).expect("usable");
+                pool.allocate(KIB).expect("within the limit");
+                let mut wait = pool.memory_wait();
+                let refused = pool.allocate_with_retry(KIB, |refused| {
+                    // Before each sleep.
+                    let interrupted = || asleep.send(()).is_err() || stops.load(Ordering::Relaxed);
+                    wait.should_retry(refused, interrupted)
+                });
+                assert!(matches!(refused, Err(AllocError::OutOfMemory(refused)) if refused.verdict == Verdict::Scope));
+                pool.close_scope(scope).expect("usable");
+            });
+            for _ in 0..2 {
+                is_asleep.recv().expect("it waits");
+            }
+            for _ in 0..100 {
+                pool.free_allocation(&second).expect("live");
+                second = pool.try_allocate(MIB).expect("usable").expect("no other request can have it");
+            }
+            stops.store(true, Ordering::Relaxed);
+        });
+    });
 }

@@ -141,6 +141,7 @@ impl Pool {
         let (mut collected, mut collected_after_wait) = (false, false);
         let mut interrupt = None;
         let taken = detach(py, || {
+            wait.await_turn();
             take(&mut |refused| {
                 // Python garbage may hold memory, and other garbage after the wait.
                 let done = if wait.is_over() { &mut collected_after_wait } else { &mut collected };

@@ -58,6 +58,7 @@ impl Pool {
     fn allocate_at_length(&self, wanted: Request<'_>) -> Result<Allocation, AllocError> {
         let mut wait = self.memory_wait();
         let request = self.request(wanted)?;
+        wait.await_turn();
         self.serve_with_retry(wanted, request, |refused| wait.should_retry(refused, || false))
     }
 
@@ -170,7 +171,8 @@ impl Pool {
         Ok(outcome)
     }
 
-    /// Allocates without waiting and without growth; returns `None` if that is not enough.
+    /// Allocates without waiting and without growth; returns `None` if that is not enough, or if an older request waits
+    /// for memory and could have what is free.
     ///
     /// # Errors
     /// If the request is out of range or the pool is unusable.
@@ -193,6 +195,11 @@ impl Pool {
         }
         let request = self.request(wanted)?;
         let Some(mut state) = self.try_lock_state()? else { return Ok(None) };
+        if state.offered_to(u64::MAX).is_some() {
+            drop(state);
+            self.drain_deferred();
+            return Ok(None);
+        }
         let damage = state.next_damage().map_or(Ok(()), |damage| Err(AllocError::from(damage)));
         let ready = damage.and(state.open().map_err(AllocError::from)).and_then(|()| {
             let fits = request.bytes == 0 || state.allocator.has_free(request);

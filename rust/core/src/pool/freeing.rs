@@ -183,7 +183,7 @@ impl Pool {
 
     /// Wakes waiting threads, and releases the regions after the last free of a closed pool.
     pub(super) fn finish_free(&self, state: MutexGuard<'_, State>) {
-        if state.slow_path().waiting > 0 {
+        if !state.slow_path().waiting.is_empty() {
             self.freed.notify_all();
         }
         let over = state.must_release_regions();

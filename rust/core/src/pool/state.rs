@@ -7,6 +7,7 @@ use super::caches::Caches;
 use super::elastic::pausing::Paused;
 use super::guarding::Guarded;
 use super::recording::Recordings;
+use super::wait::Waiting;
 use crate::error::Unusable;
 use crate::source::Grant;
 use crate::stats::Stats;
@@ -49,8 +50,8 @@ pub(super) struct State {
 pub(super) struct SlowPathReasons {
     /// The pool refuses new requests, and the last free releases the regions.
     pub(super) closed: bool,
-    /// The number of threads that wait for a free.
-    pub(super) waiting: usize,
+    /// The requests that wait for a free.
+    pub(super) waiting: Waiting,
     /// The number of open scopes, of single threads or shared.
     pub(super) scopes: usize,
     /// The open shared scopes, the innermost last.
@@ -67,7 +68,7 @@ pub(super) struct SlowPathReasons {
 
 impl SlowPathReasons {
     pub(super) fn any(&self) -> bool {
-        self.guarded || self.closed || self.paused || self.waiting > 0 || self.records_owners()
+        self.guarded || self.closed || self.paused || !self.waiting.is_empty() || self.records_owners()
     }
 
     /// Returns whether an allocation may have an owner.

@@ -4,23 +4,35 @@
 //! is visible after the other. On Linux the heavy barrier is `membarrier(2)`, which executes a full barrier on every
 //! running thread of the process. Where `membarrier` does not work, an ordinary full barrier must replace the light
 //! one.
+//!
+//! A filter of system calls may forbid `membarrier` at any time, to all threads or to one. The first thread that
+//! notices tells the others; each new lock looks.
 
-use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
+use std::sync::atomic::{AtomicU8, Ordering, compiler_fence, fence};
 
-/// Whether [`heavy`] acts on all threads.
-static REACHES_ALL: AtomicBool = AtomicBool::new(false);
+/// What [`heavy`] does: one of the following.
+static REACH: AtomicU8 = AtomicU8::new(THIS_THREAD);
 
-/// Registers the process for `membarrier`, if the system has it.
+/// It acts on the calling thread alone: the process is not registered for `membarrier`.
+const THIS_THREAD: u8 = 0;
+/// It acts on all threads.
+const ALL_THREADS: u8 = 1;
+/// It acted on all threads until a thread was forbidden to call `membarrier`.
+const FORBIDDEN: u8 = 2;
+
+/// Registers the process for `membarrier`, if the system has it; looks whether it still works if it is registered.
 pub(crate) fn init_barrier() {
-    if !light_is_enough() && system::register() {
-        REACHES_ALL.store(true, Ordering::Relaxed);
+    match REACH.load(Ordering::Relaxed) {
+        THIS_THREAD if system::register() => REACH.store(ALL_THREADS, Ordering::Relaxed),
+        ALL_THREADS => _ = heavy(),
+        _ => {}
     }
 }
 
-/// Returns whether [`light`] suffices. Once true it stays true.
+/// Returns whether [`light`] suffices. The answer may be stale, once `membarrier` is forbidden.
 #[inline]
 pub(crate) fn light_is_enough() -> bool {
-    REACHES_ALL.load(Ordering::Relaxed)
+    REACH.load(Ordering::Relaxed) == ALL_THREADS
 }
 
 /// The barrier of the frequent side: a compiler barrier.
@@ -39,7 +51,14 @@ pub(crate) fn light_or_full() {
 /// forbidden `membarrier` since the registration.
 pub(crate) fn heavy() -> bool {
     fence(Ordering::SeqCst);
-    !light_is_enough() || system::reach_all()
+    if REACH.load(Ordering::Relaxed) == THIS_THREAD {
+        return true;
+    }
+    let reaches_all = system::reach_all();
+    if !reaches_all {
+        REACH.store(FORBIDDEN, Ordering::Relaxed);
+    }
+    reaches_all
 }
 
 #[cfg(target_os = "linux")]
