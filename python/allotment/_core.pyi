@@ -677,7 +677,8 @@ class Pool:
         trim_on_oom: True (default): before a refusal, give wholly free regions back to the source and grow again.
         joins_regions: Whether a region that starts where another ends is joined to it. ``None`` (default): as the
             source says.
-        wait_seconds: Seconds that a refused request waits for another thread's free; 0 by default.
+        wait_seconds: Seconds that a refused request waits for another thread's free; 0 by default. What is freed goes
+            to the request that has waited longest and fits. Requests of NumPy and of other runtimes never wait.
         fragmentation_fraction: Under the policy ``"tensorflow"``, split off a remainder from this share of the
             limit on, between 0 and 1. 0 (default) means from 128 MiB on.
         policy: ``"tensorflow"`` (default): split a chunk if it is at least twice as large as the request or leaves
@@ -703,7 +704,8 @@ class Pool:
         record_events: Keep this many of the last events from the pool's first one on, in ``pool.recording``: see
             ``record()``. ``None`` (default): none.
         idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``
-            (default): never. One thread of the process does so for all pools.
+            (default): never. One thread of the process does so for all pools. With a source that is written in Python
+            it is an error: a thread without the interpreter calls the source.
         limit_set_by: The setting that decided the limit, for reports; ``"limit"`` by default.
         guard: Find writes outside of allocations, and after a free, in host memory. ``None`` (default): as the
             environment variable ``ALLOTMENT_GUARD`` says (0 or 1, 0 if unset), where the source is host memory.
@@ -1106,19 +1108,34 @@ class EventLog:
 
         A row has 40 bytes: time, id and size (64 bits each), then pool, thread, tag (-1 for none) and op (32 bits each;
         1 allocates, 2 frees, 3 is a refusal, 4 is an allocation from before), little-endian.
+
+        Raises:
+            RuntimeError: In a forked child.
         """
     @property
     def lost(self) -> int:
-        """Number of events that a full buffer dropped, or that could not be written."""
+        """Number of events that a full buffer dropped, or that could not be written.
+
+        Raises:
+            RuntimeError: In a forked child.
+        """
     @property
     def refused(self) -> int:
         """Number of requests that were refused so far."""
     @property
     def pools(self) -> dict[int, str]:
-        """Names of the pools that were recorded so far, by number."""
+        """Names of the pools that were recorded so far, by number.
+
+        Raises:
+            RuntimeError: In a forked child.
+        """
     @property
     def tags(self) -> list[str]:
-        """Texts of the tags in packed events so far."""
+        """Texts of the tags in packed events so far.
+
+        Raises:
+            RuntimeError: In a forked child.
+        """
 
 @disjoint_base
 class ReplayResult:

@@ -2,12 +2,17 @@
 //!
 //! Longer than 300 lines: one rule after the other of scopes and tags, with the same few helpers.
 
+use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use allotment::bindings::PoolForBindings as _;
 use allotment::source::{AddressSpace, Log, Recording};
-use allotment::{AllocError, Options, OutOfMemory, Pool, ResizeError, ScopeStats, Verdict, set_tag};
+use allotment::{
+    AllocError, Options, OutOfMemory, Pool, ResizeError, ScopeStats, Unusable, Verdict, set_tag,
+};
 
 const MIB: u64 = 1 << 20;
 
@@ -331,4 +336,41 @@ fn a_thread_may_allocate_while_it_ends() {
     thread.join().expect("no panic");
     assert!(pool.close_scope(shared).expect("this process").is_some());
     assert_eq!(pool.stats().expect("this process").num_live, 1);
+}
+
+thread_local! {
+    /// Dropped at the end of a thread: after what it makes later.
+    static LAST: RefCell<Option<AtTheEnd>> = const { RefCell::new(None) };
+}
+
+/// Uses a pool when it is dropped.
+struct AtTheEnd(Arc<Pool>);
+
+impl Drop for AtTheEnd {
+    fn drop(&mut self) {
+        let Self(pool) = self;
+        assert_eq!(pool.open_scope("late", None, false), Err(Unusable::ThreadEnds));
+        assert!(pool.is_fast_path_open(), "what was not opened is not counted");
+        assert_eq!(set_tag(Some("late".into())), None);
+        let shared = pool.open_scope("all", None, true).expect("no thread's own");
+        let held = pool.allocate(MIB).expect("fits");
+        pool.free_allocation(&held).expect("live");
+        let stats = pool.close_scope(shared).expect("this process").expect("open");
+        assert_eq!(figures(&stats), (MIB, MIB, MIB, 0));
+    }
+}
+
+#[test]
+fn a_thread_without_thread_local_data_opens_no_scope_of_its_own() {
+    let pool = Arc::new(pool());
+    let at_the_end = AtTheEnd(Arc::clone(&pool));
+    let work = || {
+        LAST.set(Some(at_the_end));
+        set_tag(Some("early".into()));
+        let scope = pool.open_scope("step", None, false).expect("this process");
+        pool.close_scope(scope).expect("this process");
+    };
+    // A panic in a destructor of thread-local data ends the process.
+    thread::scope(|scope| scope.spawn(work).join()).expect("no panic");
+    assert!(pool.is_fast_path_open());
 }

@@ -53,7 +53,8 @@ mod streams;
 ///     trim_on_oom: True (default): before a refusal, give wholly free regions back to the source and grow again.
 ///     joins_regions: Whether a region that starts where another ends is joined to it. ``None`` (default): as the
 ///         source says.
-///     wait_seconds: Seconds that a refused request waits for another thread's free; 0 by default.
+///     wait_seconds: Seconds that a refused request waits for another thread's free; 0 by default. What is freed goes
+///         to the request that has waited longest and fits. Requests of NumPy and of other runtimes never wait.
 ///     fragmentation_fraction: Under the policy ``"tensorflow"``, split off a remainder from this share of the
 ///         limit on, between 0 and 1. 0 (default) means from 128 MiB on.
 ///     policy: ``"tensorflow"`` (default): split a chunk if it is at least twice as large as the request or leaves
@@ -79,7 +80,8 @@ mod streams;
 ///     record_events: Keep this many of the last events from the pool's first one on, in ``pool.recording``: see
 ///         ``record()``. ``None`` (default): none.
 ///     idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``
-///         (default): never. One thread of the process does so for all pools.
+///         (default): never. One thread of the process does so for all pools. With a source that is written in Python
+///         it is an error: a thread without the interpreter calls the source.
 ///     limit_set_by: The setting that decided the limit, for reports; ``"limit"`` by default.
 ///     guard: Find writes outside of allocations, and after a free, in host memory. ``None`` (default): as the
 ///         environment variable ``ALLOTMENT_GUARD`` says (0 or 1, 0 if unset), where the source is host memory.

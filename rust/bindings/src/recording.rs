@@ -91,6 +91,11 @@ impl Log {
         }
     }
 
+    /// Returns an error in a forked child: another thread of the parent may hold the locks for ever.
+    fn check_process(&self, py: Python<'_>) -> PyResult<()> {
+        if self.events.is_inherited() { Err(allotment::Unusable::Forked.into_py_err(py)) } else { Ok(()) }
+    }
+
     fn join(&self, pool: &Arc<allotment::Pool>) -> Result<(), allotment::Unusable> {
         let mut state = self.state();
         if state.pools.iter().any(|known| known.as_ptr() == Arc::as_ptr(pool)) {
@@ -165,7 +170,10 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        self.end_stacks();
+        // Without the lock, which another thread of a forked child's parent may hold for ever.
+        if self.state.get_mut().unwrap_or_else(PoisonError::into_inner).takes_stacks {
+            stack::end(self.frames);
+        }
     }
 }
 
@@ -333,15 +341,23 @@ impl EventLog {
     ///
     /// A row has 40 bytes: time, id and size (64 bits each), then pool, thread, tag (-1 for none) and op (32 bits each;
     /// 1 allocates, 2 frees, 3 is a refusal, 4 is an allocation from before), little-endian.
-    fn copy<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+    ///
+    /// Raises:
+    ///     RuntimeError: In a forked child.
+    fn copy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.0.check_process(py)?;
         let packed = detach(py, || self.0.pack_recent());
-        PyBytes::new(py, &packed)
+        Ok(PyBytes::new(py, &packed))
     }
 
     /// Number of events that a full buffer dropped, or that could not be written.
+    ///
+    /// Raises:
+    ///     RuntimeError: In a forked child.
     #[getter]
-    fn lost(&self) -> u64 {
-        self.0.events.lost() + self.0.unwritten.load(Ordering::Relaxed)
+    fn lost(&self, py: Python<'_>) -> PyResult<u64> {
+        self.0.check_process(py)?;
+        Ok(self.0.events.lost() + self.0.unwritten.load(Ordering::Relaxed))
     }
 
     /// Number of requests that were refused so far.
@@ -351,14 +367,22 @@ impl EventLog {
     }
 
     /// Names of the pools that were recorded so far, by number.
+    ///
+    /// Raises:
+    ///     RuntimeError: In a forked child.
     #[getter]
-    fn pools(&self) -> BTreeMap<u64, String> {
-        self.0.state().names.clone()
+    fn pools(&self, py: Python<'_>) -> PyResult<BTreeMap<u64, String>> {
+        self.0.check_process(py)?;
+        Ok(self.0.state().names.clone())
     }
 
     /// Texts of the tags in packed events so far.
+    ///
+    /// Raises:
+    ///     RuntimeError: In a forked child.
     #[getter]
-    fn tags(&self) -> Vec<String> {
-        self.0.state().tags.iter().map(ToString::to_string).collect()
+    fn tags(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.0.check_process(py)?;
+        Ok(self.0.state().tags.iter().map(ToString::to_string).collect())
     }
 }

@@ -101,6 +101,8 @@ typedef enum allotment_status {
   ALLOTMENT_FILE_FAILED = 16,
   // The system started no thread for the option `idle_trim_seconds`. No pool was made.
   ALLOTMENT_NO_THREAD = 17,
+  // The thread is about to end, and can open no scope of its own.
+  ALLOTMENT_THREAD_ENDS = 18,
 } allotment_status;
 
 // A pool. All threads may use it at once; `allotment_pool_destroy` is the last call on it.
@@ -202,7 +204,8 @@ typedef struct allotment_options {
   int32_t joins_regions;
   // `ALLOTMENT_POLICY_TENSORFLOW` (the default) or `ALLOTMENT_POLICY_TIGHT`.
   int32_t policy;
-  // How long a refused request waits for another thread's free, in seconds, up to a year. 0 by default.
+  // How long a refused request waits for another thread's free, in seconds, up to a year. 0 by default. What is
+  // freed goes to the request that has waited longest and fits.
   double wait_seconds;
   // Remainders from this fraction of the limit on are split off; 0, the default, means 128 MiB.
   double fragmentation_fraction;
@@ -392,7 +395,8 @@ enum allotment_status allotment_allocate_tagged(const struct allotment_pool *poo
                                                 const char *tag,
                                                 struct allotment_allocation *allocation);
 
-// Allocates without growth and without waiting, even for the pool's lock; `ALLOTMENT_NOT_NOW` if that is not enough.
+// Allocates without growth and without waiting, even for the pool's lock; `ALLOTMENT_NOT_NOW` if that is not enough,
+// or if an older request waits for memory and could have what is free.
 //
 // # Safety
 // `pool` is a pool; `allocation` can be written.
@@ -452,6 +456,7 @@ enum allotment_status allotment_region_of(const struct allotment_pool *pool,
                                           uint64_t *offset);
 
 // Sets the tag of this thread, under which pools with `owner_tags` record its allocations; null for none. Copied.
+// Without effect in a destructor at the very end of a thread.
 //
 // # Safety
 // `tag` is null or ends with a null byte.
@@ -705,7 +710,7 @@ enum allotment_status allotment_inspect_json(const struct allotment_pool *pool,
 // Opens a scope inside this thread's current one, and stores it; null on failure. Later allocations of this thread
 // count for it. With `shared` not 0, it counts those of all threads, in scopes that they open meanwhile, too; not
 // those of a thread in a scope that it opened before. `limit` bounds the bytes that it holds; `ALLOTMENT_NO_LIMIT` for
-// no limit. The name is copied.
+// no limit. The name is copied. In a destructor at the very end of a thread only a shared scope can be opened.
 //
 // # Safety
 // `pool` is a pool; `name` ends with a null byte; `scope` can be written.
@@ -749,11 +754,13 @@ enum allotment_status allotment_pool_join(const struct allotment_pool *pool,
                                           const struct allotment_pool *other);
 
 // Returns the text of this thread's last error, empty before the first; calls that succeed leave it. The library owns
-// it: it is valid until the thread's next failing call, or its end.
+// it: it is valid until the thread's next failing call, or its end. Where a destructor of `pthread_key_create` runs
+// at the very end of a thread, only the result of a call tells what happened, and the text says so.
 const char *allotment_last_error(void);
 
 // Returns the refusal of this thread's last error as JSON, which the caller frees with `allotment_string_free`: the
-// figures of the pool, the verdict and the advice. Null if that error was no refused request.
+// figures of the pool, the verdict and the advice. Null if that error was no refused request, and at the very end of a
+// thread.
 char *allotment_last_refusal_json(void);
 
 // Frees a text that a function of this library returned for the caller to free. Null is accepted.

@@ -102,7 +102,8 @@ pub unsafe extern "C" fn allotment_allocate_tagged(
     })
 }
 
-/// Allocates without growth and without waiting, even for the pool's lock; `ALLOTMENT_NOT_NOW` if that is not enough.
+/// Allocates without growth and without waiting, even for the pool's lock; `ALLOTMENT_NOT_NOW` if that is not enough,
+/// or if an older request waits for memory and could have what is free.
 ///
 /// # Safety
 /// `pool` is a pool; `allocation` can be written.
@@ -245,6 +246,7 @@ pub unsafe extern "C" fn allotment_region_of(
 }
 
 /// Sets the tag of this thread, under which pools with `owner_tags` record its allocations; null for none. Copied.
+/// Without effect in a destructor at the very end of a thread.
 ///
 /// # Safety
 /// `tag` is null or ends with a null byte.

@@ -38,7 +38,8 @@ pub struct PoolOptions {
     pub joins_regions: i32,
     /// `ALLOTMENT_POLICY_TENSORFLOW` (the default) or `ALLOTMENT_POLICY_TIGHT`.
     pub policy: i32,
-    /// How long a refused request waits for another thread's free, in seconds, up to a year. 0 by default.
+    /// How long a refused request waits for another thread's free, in seconds, up to a year. 0 by default. What is
+    /// freed goes to the request that has waited longest and fits.
     pub wait_seconds: f64,
     /// Remainders from this fraction of the limit on are split off; 0, the default, means 128 MiB.
     pub fragmentation_fraction: f64,

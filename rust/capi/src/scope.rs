@@ -63,7 +63,7 @@ fn closed() -> Failure {
 /// Opens a scope inside this thread's current one, and stores it; null on failure. Later allocations of this thread
 /// count for it. With `shared` not 0, it counts those of all threads, in scopes that they open meanwhile, too; not
 /// those of a thread in a scope that it opened before. `limit` bounds the bytes that it holds; `ALLOTMENT_NO_LIMIT` for
-/// no limit. The name is copied.
+/// no limit. The name is copied. In a destructor at the very end of a thread only a shared scope can be opened.
 ///
 /// # Safety
 /// `pool` is a pool; `name` ends with a null byte; `scope` can be written.

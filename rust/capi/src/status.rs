@@ -52,6 +52,8 @@ pub enum Status {
     AllotmentFileFailed = 16,
     /// The system started no thread for the option `idle_trim_seconds`. No pool was made.
     AllotmentNoThread = 17,
+    /// The thread is about to end, and can open no scope of its own.
+    AllotmentThreadEnds = 18,
 }
 
 /// The error of a call: its status and its text.
@@ -80,6 +82,7 @@ impl From<Unusable> for Failure {
             Unusable::InsideSource => Status::AllotmentInsideSource,
             Unusable::Paused => Status::AllotmentPaused,
             Unusable::BarrierForbidden => Status::AllotmentBarrierForbidden,
+            Unusable::ThreadEnds => Status::AllotmentThreadEnds,
             _ => Status::AllotmentInternal,
         };
         Self::new(status, &error)
@@ -188,6 +191,10 @@ struct LastError {
     refusal: Option<Box<OutOfMemory>>,
 }
 
+/// The text where no other can be kept.
+const THREAD_HAS_ENDED: &CStr =
+    c"no text of an error is kept at the very end of a thread: see the result of the call";
+
 thread_local! {
     static LAST_ERROR: RefCell<LastError> = RefCell::default();
 }
@@ -220,14 +227,16 @@ fn store(failure: Failure) -> Status {
 }
 
 /// Returns the text of this thread's last error, empty before the first; calls that succeed leave it. The library owns
-/// it: it is valid until the thread's next failing call, or its end.
+/// it: it is valid until the thread's next failing call, or its end. Where a destructor of `pthread_key_create` runs
+/// at the very end of a thread, only the result of a call tells what happened, and the text says so.
 #[unsafe(no_mangle)]
 pub extern "C" fn allotment_last_error() -> *const c_char {
-    LAST_ERROR.try_with(|last| last.borrow().text.as_ptr()).unwrap_or(c"".as_ptr())
+    LAST_ERROR.try_with(|last| last.borrow().text.as_ptr()).unwrap_or(THREAD_HAS_ENDED.as_ptr())
 }
 
 /// Returns the refusal of this thread's last error as JSON, which the caller frees with `allotment_string_free`: the
-/// figures of the pool, the verdict and the advice. Null if that error was no refused request.
+/// figures of the pool, the verdict and the advice. Null if that error was no refused request, and at the very end of a
+/// thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn allotment_last_refusal_json() -> *mut c_char {
     let text = catch_unwind(|| {

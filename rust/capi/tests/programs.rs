@@ -46,7 +46,7 @@ fn library(extension: &str) -> PathBuf {
 const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
 /// The programs, with their output.
-const PROGRAMS: [(&str, &str); 8] = [
+const PROGRAMS: [(&str, &str); 9] = [
     ("examples/host.c", "served 3 allocations\n"),
     ("examples/plan.c", "400 requests at their places in 800 KiB\n"),
     ("examples/source.cc", "the device has all its memory back\n"),
@@ -55,6 +55,7 @@ const PROGRAMS: [(&str, &str); 8] = [
     ("tests/programs/lifetimes.cc", "everything has ended once\n"),
     ("tests/programs/options.cc", "every option has an effect\n"),
     ("tests/programs/siblings.cc", "the device has all its memory back\n"),
+    ("tests/programs/thread_end.c", "a thread has used the library to its very end\n"),
 ];
 
 /// Returns the compiler of a program, and its standard.

@@ -119,9 +119,14 @@ pub enum Unusable {
     /// The system call `membarrier` was forbidden after the pool was made.
     #[error(
         "the system call membarrier has been forbidden since this pool was made, and the thread that used the pool \
-         last does not use it now: allow membarrier, forbid it before the first pool is made, or make a new pool"
+         last does not use it now: allow membarrier, forbid it before pools are made, or make a new pool"
     )]
     BarrierForbidden,
+    /// The thread is about to end, and opens a scope of its own after its thread-local data is gone.
+    #[error(
+        "this thread is about to end, and can open no scope of its own: open it earlier, or a shared one"
+    )]
+    ThreadEnds,
 }
 
 /// Why an address was not freed. Except for [`FreeError::Damaged`], the pool is unchanged.

@@ -1,9 +1,11 @@
 //! Several threads on elastic pools that share one cap: they lend each other what is free.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
-use allotment::source::{AddressSpace, Cap, Capped, CheckedPages};
+use allotment::source::{
+    AddressSpace, Cap, Capped, CheckedPages, Grant, PageSource, RegionSource, ReserveError, SourceFailure,
+};
 use allotment::{AllocError, Options, Pool, Siblings};
 
 use crate::numbers::Numbers;
@@ -64,4 +66,77 @@ fn play(pool: &Pool, seed: u64) {
     for address in live {
         pool.free(address).expect("live");
     }
+}
+
+/// Checks the pool that calls it, as another thread may at that moment, and commits so many pages at most.
+struct Checking {
+    pool: Arc<OnceLock<Weak<Pool>>>,
+    room: u64,
+}
+
+impl Checking {
+    fn check(&self) {
+        let pool = self.pool.get().and_then(Weak::upgrade).expect("the pool is in use");
+        pool.check().expect("sound while the source works");
+    }
+}
+
+impl RegionSource for Checking {
+    fn reserve(&mut self, _bytes: u64, _alignment: u64) -> Result<Grant, ReserveError> {
+        Err(ReserveError::Declined)
+    }
+
+    fn release(&mut self, _region: Grant) {}
+
+    fn pages(&mut self) -> Option<&mut dyn PageSource> {
+        Some(self)
+    }
+}
+
+impl PageSource for Checking {
+    fn granule(&self) -> u64 {
+        PAGE
+    }
+
+    fn reserve_addresses(&mut self, bytes: u64, _page_size: u64) -> Result<Grant, ReserveError> {
+        self.check();
+        Ok(Grant { address: 1 << 40, bytes })
+    }
+
+    fn release_addresses(&mut self, _range: Grant) {}
+
+    fn commit(&mut self, span: Grant) -> Result<(), ReserveError> {
+        self.check();
+        self.room = self.room.checked_sub(span.bytes / PAGE).ok_or(ReserveError::Declined)?;
+        Ok(())
+    }
+
+    fn decommit(&mut self, span: Grant) -> Result<(), SourceFailure> {
+        self.check();
+        self.room += span.bytes / PAGE;
+        Ok(())
+    }
+
+    fn read(&mut self, _address: u64, _into: &mut [u8]) -> Result<(), SourceFailure> {
+        unreachable!("nothing is paused")
+    }
+
+    fn write(&mut self, _address: u64, _from: &[u8]) -> Result<(), SourceFailure> {
+        unreachable!("nothing is paused")
+    }
+}
+
+#[test]
+fn a_check_knows_the_pages_that_the_source_works_on() {
+    let known = Arc::new(OnceLock::new());
+    let source = Checking { pool: Arc::clone(&known), room: 40 };
+    let options = Options::new(64 * PAGE).elastic(true).page_size(PAGE);
+    let pool = Arc::new(Pool::new(source, options).expect("valid"));
+    known.set(Arc::downgrade(&pool)).expect("set once");
+    for seed in 0..4 {
+        play(&pool, seed);
+        pool.trim().expect("usable");
+        pool.check().expect("sound");
+    }
+    assert_eq!(pool.stats().expect("usable").reserved, 0);
 }

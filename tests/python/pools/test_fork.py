@@ -241,6 +241,22 @@ def test_a_worker_process_started_by_fork_makes_its_own_pool() -> None:
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
 
 
+def test_the_events_of_a_recording_are_an_error_in_a_child() -> None:
+    pool = Pool("1MiB")
+    recording = pool.record(events=100)
+    pool.free(pool.malloc(10))
+
+    def read() -> None:
+        # Another thread may hold the buffer's lock when the process forks.
+        for reading in (lambda: recording.lost, recording.columns):
+            with pytest.raises(RuntimeError, match="fork"):
+                reading()
+        recording.stop()
+
+    assert in_child(read) == 0
+    assert recording.lost == 0
+
+
 #: Blocks in which a program forks, by name.
 BLOCKS = {
     "pool": "pool",

@@ -2,7 +2,8 @@
 
 use execution::{Executed, execute};
 
-use super::{AllocationAttempt, Pool, STATE_IS_SOUND, Source};
+use super::lock::usable;
+use super::{AllocationAttempt, Pool, Source};
 use crate::error::{AllocError, GrantFault, TrimError, Unusable};
 use crate::policy::elastic::fewer_pages;
 use crate::source::{Grant, PageSource, ReserveError, SourceFailure};
@@ -246,7 +247,7 @@ impl Pool {
     /// Gives everything back that a closed pool without allocations has; returns false if something stays.
     pub(super) fn give_back_last_pages(&self, source: &mut Source<'_>) -> bool {
         let _ = self.give_back_pages(source, u64::MAX, true);
-        !self.state.lock().expect(STATE_IS_SOUND).must_release_regions()
+        usable(self.state.lock()).is_ok_and(|state| !state.must_release_regions())
     }
 }
 

@@ -42,6 +42,9 @@ pub(crate) struct Elastic {
     /// Whether a plan has not ended. Its chunk may share a page with what a request would get, and that page may lack
     /// memory until then, and after a failure.
     has_plan: bool,
+    /// The pages that the holder of the source lock has taken out of holes, less those that it gives memory: reserved,
+    /// and neither touched nor in a hole.
+    in_flight: i64,
     /// Whether no page has memory, touched ones included.
     is_paused: bool,
     /// Whether it counts, has a plan, or is paused: the usual event asks once.
@@ -66,6 +69,7 @@ impl Elastic {
             commits: 0,
             peak_live: 0,
             has_plan: false,
+            in_flight: 0,
             is_paused: false,
             needs_care: false,
             lacking: None,

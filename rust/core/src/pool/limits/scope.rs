@@ -46,9 +46,10 @@ pub struct Scope {
 }
 
 /// Sets the tag of this thread for pools with [`Options::owner_tags`](super::super::Options); returns the previous tag.
+/// It has no effect in a thread that is about to end, after its thread-local data is gone.
 #[expect(clippy::must_use_candidate, reason = "who ends a thread's work needs no tag of before")]
 pub fn set_tag(tag: Option<Arc<str>>) -> Option<Arc<str>> {
-    TAG.replace(tag)
+    TAG.try_with(|own| own.replace(tag)).ok().flatten()
 }
 
 /// Returns the tag of this thread, if it has one.
@@ -101,8 +102,11 @@ impl Pool {
     /// in a scope that it opened before. `limit` bounds the bytes that the scope holds.
     ///
     /// # Errors
-    /// In a forked child.
+    /// In a forked child, and without `shared` in a thread that has no thread-local data any more.
     pub fn open_scope(&self, name: &str, limit: Option<u64>, shared: bool) -> Result<Scope, Unusable> {
+        if !shared && SCOPES.try_with(|_| ()).is_err() {
+            return Err(Unusable::ThreadEnds);
+        }
         let (id, open) = self.with_state(|state| {
             let parent = if shared { innermost_shared(state) } else { self.innermost(state) };
             let id = state.allocator.owners.open(name, parent, limit);

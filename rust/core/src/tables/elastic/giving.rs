@@ -49,6 +49,7 @@ impl Tables {
                 break;
             }
         }
+        self.pages_mut().in_flight += count(&taken).cast_signed();
         taken
     }
 

@@ -75,6 +75,7 @@ impl Tables {
         self.detach(chunk.handle);
         self.pages_mut().set_plan(true);
         let wanted = count(&missing);
+        self.pages_mut().in_flight -= wanted.cast_signed();
         let commitable = if spares_source { 0 } else { self.commitable(request, wanted) };
         let lacking = wanted.saturating_sub(commitable);
         let free = self.take_free_pages(lacking);
@@ -151,6 +152,7 @@ impl Tables {
     pub(crate) fn complete(&mut self, plan: &PagePlan, committed: u64) -> Option<Allocation> {
         self.attach(plan.chunk.handle);
         self.pages_mut().set_plan(false);
+        self.pages_mut().in_flight = 0;
         self.count_commits(committed, count(&plan.missing));
         let taken = self.hand_over(plan.chunk, plan.request.bytes, plan.chunk.size)?;
         Some(self.allocation(plan.request, taken))
@@ -181,8 +183,9 @@ impl Tables {
         self.set_counting();
     }
 
-    /// Counts pages as without memory.
+    /// Counts pages as without memory, and none as in flight any more.
     pub(crate) fn count_decommits(&mut self, pages: u64) {
+        self.pages_mut().in_flight = 0;
         let bytes = pages << self.pages().shift;
         self.counters.account_release(bytes);
         self.set_counting();

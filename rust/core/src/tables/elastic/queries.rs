@@ -182,7 +182,7 @@ impl Tables {
         if listed + pages.vacant_lists.len() != pages.lists.len() {
             return Err(("each list of spans belongs to one hole", 0));
         }
-        let reserved = (touched + committed) << pages.shift;
+        let reserved = (touched + committed).saturating_add_signed(pages.in_flight) << pages.shift;
         // The source decides what memory a paused pool has.
         if if pages.is_paused { committed > 0 } else { reserved != self.counters.reserved() } {
             return Err(("reserved are the committed pages", 0));
