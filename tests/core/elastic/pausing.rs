@@ -1,4 +1,6 @@
 //! Pausing: contents, frees and closing meanwhile, and failures of each step.
+//!
+//! Longer than 300 lines: a source of known content, and one test for each thing that may happen to a paused pool.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -145,7 +145,6 @@ def test_advice_trusts_no_promise_that_was_broken() -> None:
         """
         import re
         import resource
-import sys
         from allotment import OutOfMemoryError, Pool
 
         MIB = 1 << 20

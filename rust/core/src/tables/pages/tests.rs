@@ -38,8 +38,8 @@ fn pages_are_taken_from_the_end_and_come_back() {
     let mut some = Committed::Many(vec![span(12, 14), span(16, 18)].into());
     assert_eq!(some.take(whole, 3), [span(16, 18), span(13, 14)]);
     assert_eq!(some, Committed::One(span(12, 13)));
-    some.add(whole, span(13, 14));
-    some.add(whole, span(10, 12));
+    some.add(whole, &[span(13, 14)]);
+    some.add(whole, &[span(10, 12)]);
     assert_eq!(some, Committed::One(span(10, 14)));
     assert_eq!(some.take(whole, 100), [span(10, 14)]);
     assert_eq!(some, Committed::None);
