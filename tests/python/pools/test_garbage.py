@@ -2,7 +2,9 @@
 
 import gc
 import itertools
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -169,3 +171,19 @@ def test_operations_on_devices_collect_as_their_pool_does() -> None:
     ):
         done = run_on_gpus("1:16MiB", program, ALLOTMENT_COLLECT_GARBAGE=text)
         assert (done.stdout.strip(), done.stderr) == (expected, "")
+
+
+def test_threads_that_collect_at_once_each_get_what_is_garbage() -> None:
+    threads = 4
+    start = threading.Barrier(threads)
+
+    def play(pool: Pool) -> None:
+        for _ in range(15):
+            leak_into_a_cycle(pool)
+            start.wait(timeout=60)
+            pool.free(pool.malloc(MIB))
+
+    with ThreadPoolExecutor(threads) as runner, collector_off():
+        played = [runner.submit(play, Pool(MIB, growth=False, collect_garbage=True)) for _ in range(threads)]
+        for done in played:
+            done.result()

@@ -7,9 +7,13 @@
 //! code again, or by a collection: that of a container first, and that of its contents by the next one. So there a
 //! collection is several.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use allotment::bindings::PoolForBindings as _;
+use allotment_sync::PerProcess;
 use pyo3::prelude::*;
 
 use crate::interpreter::detach;
@@ -102,9 +106,48 @@ pub(crate) fn collect_garbage(py: Python<'_>, pool: Option<&Bound<'_, Pool>>) ->
 /// Collections without a GIL: for a result in a list in the message of a thread, and its array.
 const PASSES_WITHOUT_GIL: usize = 4;
 
+/// Whether a thread of this process collects for a refusal.
+static COLLECTS: PerProcess<AtomicBool> = PerProcess::new(AtomicBool::new(false), AtomicBool::default);
+
+/// The most time that a thread waits for the collection of another one: what that one runs may wait for this thread.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+thread_local! {
+    /// Whether this thread collects for a refusal: what is freed then may be refused memory, too.
+    static HAS_TURN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The right to collect, which one thread at a time has.
+struct Turn;
+
+impl Turn {
+    /// Waits until no other thread collects; `None` if that takes too long, or if this thread has its turn.
+    fn await_it(py: Python<'_>) -> Option<Self> {
+        let begun = Instant::now();
+        while !HAS_TURN.get() && begun.elapsed() < LONGEST_WAIT {
+            if !COLLECTS.get().swap(true, Ordering::AcqRel) {
+                HAS_TURN.set(true);
+                return Some(Self);
+            }
+            py.detach(|| thread::sleep(Duration::from_micros(100)));
+        }
+        None
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        HAS_TURN.set(false);
+        COLLECTS.get().store(false, Ordering::Release);
+    }
+}
+
 /// Runs Python's garbage collector.
 pub(crate) fn run(py: Python<'_>) {
-    let passes = if is_free_threaded(py) { PASSES_WITHOUT_GIL } else { 1 };
+    let is_free_threaded = is_free_threaded(py);
+    let passes = if is_free_threaded { PASSES_WITHOUT_GIL } else { 1 };
+    // Without a GIL the collector does nothing while another thread is in it.
+    let _turn = if is_free_threaded { Turn::await_it(py) } else { None };
     let collect = || {
         let gc = py.import("gc")?;
         (0..passes).try_for_each(|_| gc.call_method0("collect").map(drop))

@@ -164,7 +164,7 @@ static void own_pages(void) {
     MUST(allotment_free_allocation(pool, &large));
     allotment_allocation other;
     assert(allotment_allocate(pool, 1500 * KIB, &other) == ALLOTMENT_SOURCE_FAILED);
-    assert(strstr(allotment_last_error(), "the region source failed: its function decommit returned 5"));
+    assert(strstr(allotment_last_error(), "the region source failed: its function commit returned 5"));
     assert(allotment_trim(pool, &released) == ALLOTMENT_SOURCE_FAILED);
     assert(strstr(allotment_last_error(), "its function decommit returned 5; it took 0 bytes"));
     assert(allotment_trim_to(pool, 0, &released) == ALLOTMENT_SOURCE_FAILED);
