@@ -80,8 +80,7 @@ mod streams;
 ///     record_events: Keep this many of the last events from the pool's first one on, in ``pool.recording``: see
 ///         ``record()``. ``None`` (default): none.
 ///     idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``
-///         (default): never. One thread of the process does so for all pools. With a source that is written in Python
-///         it is an error: a thread without the interpreter calls the source.
+///         (default): never. One thread does so for all pools; it calls no source in Python, which is an error.
 ///     limit_set_by: The setting that decided the limit, for reports; ``"limit"`` by default.
 ///     guard: Find writes outside of allocations, and after a free, in host memory. ``None`` (default): as the
 ///         environment variable ``ALLOTMENT_GUARD`` says (0 or 1, 0 if unset), where the source is host memory.
@@ -106,8 +105,7 @@ mod streams;
 /// In a forked child, each call on a pool of the parent raises ``RuntimeError``, except for the end of a ``with``
 /// block, which does nothing. Memory that the parent had written stays readable. A source that requests memory of
 /// its own pool which only the source could grant, and a grant that cannot be a region, are a ``RuntimeError``,
-/// too. An exception of a source, or an answer of another type than ``reserve`` has, is the cause of an
-/// ``OutOfMemoryError``.
+/// too. An exception of a source, or an answer of a wrong type, is the cause of an ``OutOfMemoryError``.
 ///
 /// In guard mode each request takes at least 512 bytes more, for a red zone on both sides. Damage raises
 /// ``MemoryDamageError`` at the free, or at the next call that allocates, frees, trims or closes. The logger

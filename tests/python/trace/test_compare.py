@@ -1,4 +1,7 @@
-"""What if: PyTorch's allocator against a slow model of it, comparisons and sweeps against single replays."""
+"""What if: PyTorch's allocator against a slow model of it, comparisons and sweeps against single replays.
+
+Longer than 300 lines: most of them are the programs, the expected figures and the options of the command.
+"""
 
 import json
 import random
