@@ -25,6 +25,7 @@ MOODS: tuple[Mood, ...] = get_args(Mood)
 
 #: Moods with an invalid grant, each with a part of the message of the request's `RuntimeError`.
 FAULTY: dict[Mood, str] = {
+    "nothing": "has no bytes",
     "odd address": "multiple of 256",
     "odd length": "multiple of 256",
     "address 0": "not within",
