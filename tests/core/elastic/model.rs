@@ -231,7 +231,16 @@ impl Run {
         let alignment = GRANULE + refused.needed - size;
         let find = |action| refused.advice.iter().find(|advice| advice.action == action);
         let touched = self.touched().len() as u64;
-        if !self.setup.overpromises {
+        if self.setup.overpromises {
+            // What the pool holds serves, whatever the source declines.
+            let held = refused.reserved / page;
+            let ask_helps = self.fits_in(held - touched, 1, alignment, false) && size > GRANULE;
+            assert!(!ask_helps || find(Action::AskFor).is_some(), "{refused}");
+            let is_long = |range: Grant| range.bytes >= refused.needed;
+            let frees_help = size.div_ceil(page) <= held && self.live.len() <= 256;
+            let frees_help = frees_help && self.pages.ranges().into_iter().any(is_long);
+            assert!(!frees_help || find(Action::Free).is_some(), "{refused}");
+        } else {
             // With everything free a new range serves it.
             let most = (self.limit / page).min(self.setup.most.unwrap_or(u64::MAX));
             let frees_help = size.div_ceil(page) <= most && self.live.len() <= 256;
