@@ -26,7 +26,7 @@ mod traces;
 use allotment::source::{
     AddressSpace, Cap, Capped, CheckedPages, CommittedPages, FailingPages, PageCall, ReserveError,
 };
-use allotment::{Options, Pool, Verdict};
+use allotment::{Action, AllocError, Options, Pool, Request, Verdict};
 use model::{Run, Setup, Switch};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -224,4 +224,29 @@ fn a_request_that_the_source_declines_moves_no_page() {
     );
     let after = (pool.stats().expect("usable").num_commits, pool.snapshot().expect("usable").regions);
     assert_eq!((after, pages.bytes()), (before, 8 * page));
+}
+
+#[test]
+fn advice_counts_on_no_addresses_that_were_declined() {
+    let page = 64 << 10;
+    let source = FailingPages::new(AddressSpace::new(0), |call, number, _| {
+        (call == PageCall::ReserveAddresses && number > 0).then_some(ReserveError::Declined)
+    });
+    let options = Options::new(64 * page).elastic(true).page_size(page);
+    let pool = Pool::new(source, options).expect("valid");
+    pool.allocate(60 * page).expect("room");
+    // No address of the range is such a multiple.
+    let aligned = |pages: u64| Request::new(pages * page).align(1 << 40);
+    let refused = |pages| match pool.allocate(aligned(pages)) {
+        Err(AllocError::OutOfMemory(mut refused)) => {
+            pool.add_details(&mut refused).expect("usable");
+            refused
+        }
+        other => panic!("not refused: {other:?}"),
+    };
+    let before: Vec<_> = refused(8).advice.iter().map(|advice| advice.action).collect();
+    assert_eq!(before, [Action::Free, Action::RaiseLimit, Action::AskFor]);
+    assert_eq!(refused(2).verdict, Verdict::Source);
+    let after = refused(8);
+    assert_eq!((after.verdict, &after.advice[..]), (Verdict::Full, &[][..]));
 }
