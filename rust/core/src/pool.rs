@@ -53,7 +53,8 @@ mod wait;
 
 pub use block::Block;
 use caches::Caches;
-pub use elastic::pausing::{PauseError, PausedContent};
+pub use elastic::paused_content::PausedContent;
+pub use elastic::pausing::PauseError;
 use freeing::Deferred;
 use guarding::Guarded;
 pub use limits::scope::{Scope, is_tagged, set_tag};

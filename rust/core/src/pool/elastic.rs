@@ -277,4 +277,6 @@ pub(super) fn pages_of<'a>(source: &'a mut Source<'_>) -> &'a mut dyn PageSource
 
 mod content_file;
 mod execution;
+pub(super) mod paused_content;
+mod paused_memory;
 pub(super) mod pausing;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Pool;
 use super::caches::Caches;
-use super::elastic::pausing::Paused;
+use super::elastic::paused_content::Paused;
 use super::guarding::Guarded;
 use super::recording::Recordings;
 use super::wait::Waiting;

@@ -28,13 +28,16 @@ impl NewFile {
             }
             Err(error) => return Err(error),
         };
+        // Before it is opened, which some devices take for a command. A folder has an error of its own.
+        if let Ok(there) = fs::metadata(&path)
+            && !there.is_dir()
+        {
+            check_kind(&there)?;
+        }
         // A file that this process may not write is not replaced either, although its folder allows that.
         let there = OpenOptions::new().read(true).write(true).open(&path);
         match there {
-            Ok(file) if !file.metadata()?.is_file() => {
-                check_kind(&file.metadata()?)?;
-                return Ok((file, None));
-            }
+            Ok(file) if !file.metadata()?.is_file() => return Ok((file, None)),
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
